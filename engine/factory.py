@@ -18,7 +18,7 @@ from engine.backend.precedence import Precedence
 from engine.backend.server.clients import Clients
 from engine.backend.server.hosting import Hosting
 from engine.backend.teaching.learning_service import LearningService
-from engine.speculation.model.files.downloads import models_folder
+from engine.speculation.model.files.model_files import models_folder
 from engine.values.commands import ChatCommand, Command
 from engine.values.config import AUTOMATIC, EngineConfig
 from engine.values.errors import StoreUnusable

@@ -22,7 +22,7 @@ from tests.processes import keep_apart, spread
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
-    from engine.lab.distillation.source import GgufSource
+    from engine.lab.distillation.cut import GgufSource
     from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -97,7 +97,7 @@ def starter() -> Iterator[Target]:
 @pytest.fixture(scope="session")
 def starter_weights() -> GgufSource:
     """The starter's file as torch and transformers read it; opening it takes seconds."""
-    from engine.lab.distillation.source import GgufSource
+    from engine.lab.distillation.cut import GgufSource
 
     return GgufSource(starter_path())
 

@@ -32,7 +32,7 @@ from engine.backend.profile.transfer import export_profile
 from engine.backend.storage import Repository, connections
 from engine.backend.storage.failures import as_store_errors
 from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
-from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.model.files.sources import StarterForm
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.values.config import OwnSampling, TargetOptions
 from engine.values.conversations import ExportFormat, Role

@@ -20,8 +20,7 @@ import torch
 from safetensors.torch import load, save
 
 from engine.backend.storage import Repository
-from engine.speculation.drafter.choice import drafter_source
-from engine.speculation.drafter.first_look import check_drafter
+from engine.speculation.drafter.choice import check_drafter, drafter_source
 from engine.speculation.proposers.supply import open_drafting
 from engine.speculation.proposers.translated import TranslatedDrafter
 from engine.values.config import EngineConfig, SpeculationSettings

@@ -36,8 +36,7 @@ from engine.speculation.numerics.draft import NO_DRAFT, Draft
 from engine.speculation.numerics.sampling import Distribution, RandomDice, make_distribution
 from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.heads import HeadsProposer
-from engine.speculation.proposers.interface import Context
-from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.speculation.proposers.interface import Context, SuppliedProposer
 from engine.speculation.proposers.supply import open_drafting, open_heads
 from engine.values.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
 from engine.values.conversations import ChatTurn, Role

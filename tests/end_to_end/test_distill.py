@@ -15,7 +15,7 @@ from safetensors import safe_open
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine.lab.distillation.source import GgufSource
+from engine.lab.distillation.cut import GgufSource
 from engine.speculation.drafter.checkpoint import load_drafter
 from engine.speculation.model.interface import Target
 from engine.values.errors import MendableError

@@ -18,8 +18,7 @@ from app.features.library.library import connect_library
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
-from engine.speculation.model.files.sources import starter_source
-from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.model.files.sources import StarterForm, starter_source
 from engine.values.events import Event, Failed, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear

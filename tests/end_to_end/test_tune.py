@@ -18,8 +18,7 @@ import pytest
 
 from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, data_dir, starter_path
 from engine.backend.library.tuning.measuring import Extent
-from engine.speculation.model.files.sources import starter_source
-from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.model.files.sources import StarterForm, starter_source
 from engine.values.events import ReplyFinished, TargetReady
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue

@@ -11,8 +11,7 @@ import pytest
 
 from engine.speculation.model.chat import grammar
 from engine.speculation.model.chat.grammar import Grammars, _Desk
-from engine.speculation.model.chat.grammar_apart import Matchers, answered
-from engine.speculation.model.chat.grammar_questions import packed_vocabulary
+from engine.speculation.model.chat.grammar_apart import Matchers, answered, packed_vocabulary
 from engine.speculation.model.interface import Vocabulary
 from engine.values.stop_signal import StopSignal
 

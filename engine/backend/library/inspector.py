@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.speculation.drafter import first_look
+from engine.speculation.drafter.choice import check_drafter
 from engine.speculation.model.llama.runtime import read_runtime
 from engine.values.targets import Runtime
 
@@ -20,4 +20,4 @@ class Inspector:
 
     def check_drafter(self, choice: str) -> None:
         """Raises DrafterUnusable if nothing can ever draft with this choice (see `drafter/choice.py`)."""
-        first_look.check_drafter(choice, self._data_dir)
+        check_drafter(choice, self._data_dir)

@@ -17,8 +17,7 @@ import filelock
 from pydantic import TypeAdapter, ValidationError
 
 from engine.speculation.drafter.choice import is_hub_name
-from engine.speculation.model.files.downloads import download_path
-from engine.speculation.model.files.model_files import part_paths
+from engine.speculation.model.files.model_files import download_path, part_paths
 from engine.values.errors import FetchFailed
 from engine.values.sentences import say
 from engine.values.targets import HubFile

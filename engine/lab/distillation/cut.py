@@ -9,22 +9,25 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
 from tokenizers.pre_tokenizers import ByteLevel
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig
 
-from engine.lab.distillation.source import GgufSource
+from engine.speculation.drafter.from_gguf import OF_LAYER, GgufWeights
 from engine.speculation.model.chat.chat_template import CHATML
 from engine.values.errors import DrafterUnusable, TargetUnsupported
+
+_SPACE = "Ġ"  # as byte-level BPE writes it
+_INSTEAD = "train the built-in drafter on for it (--start built-in)."
 
 # Of the drafter's own chat format (ChatML); they open the vocabulary.
 _START_OF_TURN, END_OF_TURN = "<|im_start|>", "<|im_end|>"
 SPECIALS = ("<|endoftext|>", _START_OF_TURN, END_OF_TURN)
-
 _KEPT_OF_CONFIG = frozenset(
     {
         "attention_bias",
@@ -40,6 +43,30 @@ _KEPT_OF_CONFIG = frozenset(
         "rope_parameters",
     }
 )
+
+
+class GgufSource(GgufWeights):
+    """The source of a cut. All weights are float32 and under the names that transformers has for them."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises TargetUnsupported when it is no Llama-type model with byte-level BPE."""
+        try:
+            super().__init__(path)
+            spelling = json.loads(self.tokenizer.backend_tokenizer.to_str())["model"]
+        except Exception as error:  # they may raise anything for an unknown file
+            raise TargetUnsupported(f"transformers cannot read {path.name}; {_INSTEAD}") from error
+        last_layer = (f"blk.{self.config.num_hidden_layers - 1}.{part}.weight" for part in OF_LAYER.values())
+        wanted = ["token_embd.weight", "output_norm.weight", *last_layer]
+        if not isinstance(self.config, LlamaConfig | MistralConfig) or not self.tensor_names.issuperset(wanted):
+            raise TargetUnsupported(
+                f"A drafter can only be cut from a Llama-type model, and {path.name} is none; {_INSTEAD}"
+            )
+        if spelling["type"] != "BPE" or not spelling["merges"] or _SPACE not in spelling["vocab"]:
+            raise TargetUnsupported(
+                f"{path.name} does not use byte-level merges, from which to cut a vocabulary; {_INSTEAD}"
+            )
+        self.merges = [merge if isinstance(merge, list) else merge.split(" ") for merge in spelling["merges"]]
+        self.vocabulary: dict[str, int] = spelling["vocab"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from engine.lab.distillation.cut import GgufSource
 from engine.lab.distillation.invent import invent
 from engine.lab.distillation.progress import DistillProgress, Judgement, TextFigures
-from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, TorchTeacher, free_memory
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder

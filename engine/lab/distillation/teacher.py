@@ -19,8 +19,8 @@ from torch.nn import functional
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from engine.lab.distillation.corpus import NUM_LIKELIEST, write_labels
+from engine.lab.distillation.cut import GgufSource
 from engine.lab.distillation.progress import LabelProgress
-from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.work import writing_to
 from engine.speculation.learning.samples import CorpusLesson, Labels
 from engine.speculation.model.interface import Target, telling
@@ -38,11 +38,9 @@ Thought = tuple[CorpusLesson, Labels, torch.Tensor]  # the states that the label
 class Teacher(Protocol):
     def label(self, lessons: Sequence[CorpusLesson]) -> Iterator[tuple[CorpusLesson, Labels]]:
         """The labels of each lesson, in any order."""
-        ...
 
     def think(self, lessons: Sequence[CorpusLesson]) -> Iterator[Thought]:
         """Labels and states of each lesson, in any order."""
-        ...
 
 
 OpenTeacher = Callable[[], AbstractContextManager[Teacher]]

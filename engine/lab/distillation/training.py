@@ -23,7 +23,7 @@ from safetensors.torch import save
 from engine.lab.distillation.progress import TrainingProgress
 from engine.lab.distillation.work import write_whole
 from engine.speculation.learning.evaluation import Hits, count_hits
-from engine.speculation.learning.losses import Loss, losses, wanted
+from engine.speculation.learning.losses import losses, wanted
 from engine.speculation.learning.samples import LabelTable, Sample
 from engine.values.errors import FileUnusable
 
@@ -203,14 +203,13 @@ class _Batch:
 
 
 def _loss(model: Any, num_outputs: int, batch: _Batch, labels: LabelTable, token_share: float) -> torch.Tensor:
-    """The loss `Loss.DISTRIBUTION`; the written token alone where the distribution is not known."""
     device = next(model.parameters()).device.type
     want = wanted(batch.tokens, batch.weights, batch.rows, labels, num_outputs).to(device)
     with torch.autocast(device, torch.bfloat16):
         tokens = torch.from_numpy(batch.tokens[:, :-1]).to(device)
         states = model.model(input_ids=tokens, use_cache=False).last_hidden_state.flatten(0, 1)
         logits = torch.nn.functional.linear(states[want.places], model.lm_head.weight[:num_outputs])
-    each = losses(Loss.DISTRIBUTION, logits.float(), want, token_share)
+    each = losses(logits.float(), want, token_share)
     return (each * want.weights).sum() / want.weights.sum()
 
 

@@ -30,7 +30,6 @@ class Fork:
 class Gauge(Protocol):
     def gap(self, prompt: Sequence[int], reply: Sequence[int], token: int | None, stop: StopSignal) -> float | None:
         """How much likelier than `token` (None: the end of the reply) another one is after `prompt` and `reply`."""
-        ...
 
 
 class LogitGauge:

@@ -50,7 +50,6 @@ class Mode(Protocol):
 
     def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         """Answers with nothing held from before. Raises Interrupted when `stop` gets set, and what ended the reply."""
-        ...
 
 
 class WriterMode:

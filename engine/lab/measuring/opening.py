@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.lab.measuring.machine import memory_mb
-from engine.lab.measuring.measurement import Measurement
+from engine.lab.measuring.measurement import Measurement, Schooling
 from engine.lab.measuring.order import WAYS, BenchOrder, Way
 from engine.lab.measuring.prompts import read_prompts
 from engine.lab.measuring.report import Preparation
-from engine.lab.measuring.windows import Schooling
 from engine.speculation.decoding.speculation import Speculation, open_speculation
 from engine.speculation.model.body import BodyTarget
 from engine.speculation.model.interface import Target, TargetFeature, TokenizingVocabulary

@@ -6,18 +6,24 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
+import psutil
 import torch
 
-from engine.speculation.drafter.config_file import read_config, shape_of
+from engine.speculation.drafter.choice import weight_bytes
+from engine.speculation.drafter.config_file import MIN_POSITIONS, read_config, shape_of
 from engine.speculation.drafter.interface import TurnVocabulary
-from engine.speculation.drafter.loading import load_weights
+from engine.speculation.drafter.loading import expected_weights, load_weights
 from engine.speculation.drafter.matrices import WeightForm, best_form
-from engine.speculation.drafter.model import LlamaDrafter
-from engine.speculation.drafter.room import check_room
+from engine.speculation.drafter.model import LlamaDrafter, cache_bytes, most_held
+from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.drafter.tokenizer import DrafterTokenizer
 from engine.values.errors import DrafterUnusable
+
+_LEAST_BITS = 4  # of a stored weight
+_BYTES = {WeightForm.INT8: 1, WeightForm.DENSE: 4}  # of a weight in memory, at most
 
 
 def choose_device(wanted: str | None = None) -> str:
@@ -84,3 +90,32 @@ def load_drafter(
     weights, fingerprint = load_weights(folder, shape, chosen, number_type(chosen), form)
     identity = hashlib.sha256(f"{shape}\n{fingerprint}\n{tokenizer.fingerprint}".encode())
     return LoadedDrafter(LlamaDrafter(shape, weights, max_held), tokenizer, folder.name, identity.hexdigest())
+
+
+def check_room(folder: Path, shape: LlamaShape, form: WeightForm, max_held: int | None = None) -> None:
+    """Raises DrafterUnusable."""
+    num_weights = sum(prod(size) for _name, size in expected_weights(shape))
+    stored = weight_bytes(folder)
+    if stored and stored < num_weights * _LEAST_BITS // 8:  # missing weights are reported when they are read
+        raise DrafterUnusable(
+            "The weights in {folder} are cut short or damaged: its config.json describes {num_weights:,} "
+            "weights, and {stored:,} bytes are there; download the drafter again.",
+            folder=folder,
+            num_weights=num_weights,
+            stored=stored,
+        )
+    if most_held(shape) < MIN_POSITIONS:
+        raise DrafterUnusable(
+            "{name} takes far more memory per token than its weights take; choose another drafter.",
+            name=folder.name,
+        )
+    total = psutil.virtual_memory().total
+    needed = num_weights * _BYTES[form] + cache_bytes(shape, most_held(shape, max_held))
+    if needed > total:
+        raise DrafterUnusable(
+            "{name} takes {needed:.1f} GB as a drafter, but this computer has {total:.1f} GB of memory; "
+            "choose a smaller drafter.",
+            name=folder.name,
+            needed=needed / 1e9,
+            total=total / 1e9,
+        )

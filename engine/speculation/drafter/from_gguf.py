@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.speculation.drafter.choice import MARKER, is_fetched
-from engine.speculation.drafter.gguf_rows import read_rows
+from engine.speculation.drafter.gguf_shape import read_rows
 from engine.speculation.drafter.loading import SCALES
 from engine.speculation.drafter.matrices import GROUP_SIZE, Int8Rows
 from engine.speculation.model.files.gguf_header import TensorPlace, read_header

@@ -5,15 +5,17 @@ It accepts only files of which it knows every tensor: what the training copy lef
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+from gguf import GGMLQuantizationType
+from gguf.quants import _type_traits, dequantize
 
-from engine.speculation.drafter.gguf_rows import is_readable
 from engine.speculation.drafter.shape import LlamaShape, Rope
 from engine.speculation.model.files.gguf_header import GgufHeader, TensorPlace, read_header
 from engine.speculation.model.files.model_files import part_paths
@@ -32,6 +34,8 @@ _NORMS = ("attn_norm", "ffn_norm")
 _MOST_LAYERS = 256
 
 Rows = npt.NDArray[Any]
+
+_PLAIN = (GGMLQuantizationType.F32, GGMLQuantizationType.F16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +183,21 @@ def _expected(shape: LlamaShape) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _cannot_learn(path: Path) -> DrafterUnusable:
     return DrafterUnusable("{name} is not a Llama-type model that can be taught here.", name=path.name)
+
+
+def is_readable(place: TensorPlace) -> bool:
+    """True if its numbers are of a kind that is known here."""
+    kind = GGMLQuantizationType(place.kind) if place.num_bytes else None
+    return kind in _PLAIN or kind in _type_traits
+
+
+def read_rows(path: Path, place: TensorPlace, spans: Iterable[tuple[int, int]]) -> npt.NDArray[np.float32]:
+    """float32 [rows, inputs], those of all spans; a vector is one row. Raises OSError where the file is gone."""
+    row_bytes = place.num_bytes // (place.shape[1] if len(place.shape) == 2 else 1)
+    stored = bytearray()
+    with path.open("rb") as file:
+        for first, end in spans:
+            file.seek(place.start + first * row_bytes)
+            stored += file.read((end - first) * row_bytes)
+    data = np.frombuffer(stored, np.uint8).reshape(-1, row_bytes)
+    return dequantize(data, GGMLQuantizationType(place.kind)).astype(np.float32, copy=False)

@@ -12,8 +12,7 @@ import torch
 
 from engine.speculation.drafter.adapter import Adapter, matrix_sizes
 from engine.speculation.drafter.gguf_adapter import Addition, HeadAddition, adapter_tensors, check_tensors
-from engine.speculation.drafter.gguf_rows import read_rows
-from engine.speculation.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel
+from engine.speculation.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel, read_rows
 from engine.speculation.drafter.matrices import DenseEmbedding, DenseMatrix, Matrix, StoredEmbedding, StoredMatrix
 from engine.speculation.drafter.model import LayerWeights, LlamaWeights
 

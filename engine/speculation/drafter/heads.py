@@ -23,7 +23,7 @@ from safetensors.torch import load, save
 from torch.nn import functional
 
 from engine.speculation.drafter.files import open_file
-from engine.speculation.drafter.gguf_rows import is_readable, read_rows
+from engine.speculation.drafter.gguf_shape import is_readable, read_rows
 from engine.speculation.drafter.heads_folder import WEIGHTS, HeadsConfig, check_target, damaged, read_heads_config
 from engine.speculation.drafter.matrices import DenseMatrix, Int8Matrix, Int8Rows
 from engine.speculation.model.files.gguf_header import TensorPlace, read_header

@@ -25,32 +25,26 @@ class Drafter(Protocol):
     @property
     def most_threads(self) -> int:
         """The most threads that a step may use; 1 if there is no choice."""
-        ...
 
     def use_threads(self, num_threads: int) -> None:
         """Sets the threads of a step; several tokens at once are read with all of them."""
-        ...
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
         """Reads `tokens` (at least one) after what is held.
 
         Returns the logits after the last of them, shape (vocabulary,): a view that the next call may overwrite.
         """
-        ...
 
     def roll_back(self, num_kept: int) -> None:
         """Forgets all held tokens but the first `num_kept`."""
-        ...
 
     def chance(self, probability: float) -> float:
         """The chance that the likeliest token after the held ones, of that probability, is accepted: the probability
         itself, where nothing was learned about it."""
-        ...
 
     def refresh(self, is_original: bool = False) -> bool:
         """Takes up what it has learned since, if anything, or sets aside all that it has learned (`is_original`); if
         that changes something, it then holds nothing."""
-        ...
 
 
 class DrafterVocabulary(Protocol):
@@ -59,26 +53,21 @@ class DrafterVocabulary(Protocol):
     @property
     def pieces(self) -> Sequence[bytes]:
         """The bytes of the tokens by id; empty for tokens without text."""
-        ...
 
     @property
     def special(self) -> frozenset[int]: ...
     @property
     def fingerprint(self) -> str:
         """A digest of all that decides how bytes become tokens."""
-        ...
 
     def encode(self, data: bytes) -> list[int] | None:
         """Tokens that spell exactly these bytes in the middle of a text; None where the vocabulary cannot."""
-        ...
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
         """`encode` for many short items."""
-        ...
 
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
         """The conversation in the drafter's own chat format, up to where the reply begins."""
-        ...
 
 
 class TurnVocabulary(DrafterVocabulary, Protocol):
@@ -97,4 +86,3 @@ class Heads(Protocol):
         """The likeliest tokens of each head, most likely first, and their probabilities. The first head guesses the
         token after `pending`, which was drawn from what the target made of `state`; each later one the token after
         that."""
-        ...

@@ -1,13 +1,13 @@
-"""The loss of a drafter, token by token, for drafting otherwise than its target.
+"""The loss of a drafter, token by token: KL(P‖Q) from the target's distribution P, with a share of −log Q of the token
+that was written.
 
-The target's distribution is one over the drafter's tokens: pushed down onto the trie of strings (see
-`numerics.acceptance`), it gives at each node the probabilities of the children, provided that no stop happened there.
+P is a distribution over the drafter's tokens: pushed down onto the trie of strings (see `numerics.acceptance`), it
+gives at each node the probabilities of the children, provided that no stop happened there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,7 @@ import torch
 
 from engine.speculation.learning.samples import LabelTable
 
-_PIECE_SHARE = 0.2  # λ of OmniDraft's hybrid loss
-_BLEND = 3.0  # η of the LK blend
 _MIN_PROBABILITY = 1e-6
-
-
-class Loss(StrEnum):
-    DISTRIBUTION = "distribution"  # KL(P‖Q), with a share of −log Q of the written token
-    HYBRID = "hybrid"  # OmniDraft (arXiv 2507.02659), eq. 3: KL(Q‖P) on single tokens, and λ times −log Q on pieces
-    LK = "lk"  # LK losses (arXiv 2602.23881): λ KL(P‖Q) + (1 − λ) TV(P, Q) with λ = exp(−η α), α the acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +72,15 @@ def wanted(
     )
 
 
-def losses(kind: Loss, logits: torch.Tensor, want: TrainingPlaces, token_share: float) -> torch.Tensor:
-    """The losses, [n], one for each place; `logits` are the drafter's there, float32 [n, outputs]."""
+def losses(logits: torch.Tensor, want: TrainingPlaces, token_share: float) -> torch.Tensor:
+    """The losses, [n], one for each place; `logits` are the drafter's there, float32 [n, outputs]. If the distribution
+    is not known, the written token alone counts."""
     sums = logits.logsumexp(-1)
     written = (sums - logits.gather(1, want.tokens[:, None])[:, 0]) * want.guessable
     logs = logits[want.known[:, None], want.top_tokens] - sums[want.known, None]  # of Q
-    match kind:
-        case Loss.DISTRIBUTION:
-            by_distribution = _mixed(_forward(want.distribution, logs), written[want.known], token_share)
-        case Loss.HYBRID:
-            by_distribution = _reverse(want.distribution, logs)
-            written = _PIECE_SHARE * written
-        case Loss.LK:
-            by_distribution = _mixed(_blended(want.distribution, logs), written[want.known], token_share)
-    return written.index_copy(0, want.known, by_distribution)
+    by_distribution = -(want.distribution * logs).sum(-1)
+    mixed = (1 - token_share) * by_distribution + token_share * written[want.known]
+    return written.index_copy(0, want.known, mixed)
 
 
 def drift(logits: torch.Tensor, tokens: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:
@@ -101,25 +88,3 @@ def drift(logits: torch.Tensor, tokens: torch.Tensor, probabilities: torch.Tenso
     probabilities are [n, k], `logits` as above."""
     logs = logits.gather(1, tokens) - logits.logsumexp(-1, keepdim=True)
     return (probabilities * (probabilities.clamp_min(_MIN_PROBABILITY).log() - logs)).sum(-1)
-
-
-def _mixed(by_distribution: torch.Tensor, written: torch.Tensor, token_share: float) -> torch.Tensor:
-    return (1 - token_share) * by_distribution + token_share * written
-
-
-def _forward(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
-    return -(distribution * logs).sum(-1)
-
-
-def _reverse(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
-    """The reverse divergence, in which all tokens that the distribution leaves out are one more outcome."""
-    q = logs.exp() * (distribution > 0)
-    rest_q, rest_p = ((1 - named.sum(-1)).clamp_min(_MIN_PROBABILITY) for named in (q, distribution))
-    named = (q * (logs - distribution.clamp_min(_MIN_PROBABILITY).log())).sum(-1)
-    return named + rest_q * (rest_q.log() - rest_p.log())
-
-
-def _blended(distribution: torch.Tensor, logs: torch.Tensor) -> torch.Tensor:
-    accepted = torch.minimum(distribution, logs.exp()).sum(-1)
-    share = torch.exp(-_BLEND * accepted.detach())
-    return share * _forward(distribution, logs) + (1 - share) * (1 - accepted)

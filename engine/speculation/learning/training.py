@@ -16,7 +16,7 @@ from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.learning.acceptance_head import fit_head
 from engine.speculation.learning.adapting import AdaptedModel, Check
 from engine.speculation.learning.evaluation import chances
-from engine.speculation.learning.losses import Loss, drift, losses, wanted
+from engine.speculation.learning.losses import drift, losses, wanted
 from engine.speculation.learning.remembered import Remembered
 from engine.speculation.learning.samples import MAX_TOKENS, LabelTable, Sample
 
@@ -63,7 +63,6 @@ _MOST = 1.0  # norm of the gradients of a step
 class TrainingSettings:
     rank: int = 8
     learning_rate: float = 1e-3
-    loss: Loss = Loss.DISTRIBUTION
     token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
     batch: int = 2  # replies of an optimizer step
     averaging: float = 0.9  # what a step leaves of the average of those before
@@ -143,7 +142,7 @@ class Training:
 
         def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
             part = want.part(rows)
-            found = losses(self._settings.loss, logits, part, self._settings.token_share)
+            found = losses(logits, part, self._settings.token_share)
             moved = drift(logits, usual.tokens[rows].long(), usual.probabilities[rows].float())
             return (found * part.weights).sum() / total + self._settings.anchor * moved.sum() / num_places
 

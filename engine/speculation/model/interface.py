@@ -137,7 +137,6 @@ class TokenizingVocabulary(Protocol):
     def tokenize(self, text: str) -> list[int]:
         """Tokens of a rendered prompt. Special tokens in the text are recognised except in what was said, as
         `PromptText` knows; none are added."""
-        ...
 
     def close(self) -> None: ...
 
@@ -147,7 +146,6 @@ class SpellingVocabulary(TokenizingVocabulary, Protocol):
 
     def spell(self, text: str) -> list[int]:
         """Tokens of a text without special ones; the tokenizer may put a space in front, as SentencePiece does."""
-        ...
 
 
 class PromptReader(TokenizingVocabulary, Protocol):
@@ -167,7 +165,6 @@ class Target(PromptReader, Protocol):
     @property
     def num_held(self) -> int:
         """How many tokens the target holds: evaluated, and part of its context."""
-        ...
 
     def evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         """One pass over `tokens` (1 … max_tokens of them), placed after what is held.
@@ -176,20 +173,16 @@ class Target(PromptReader, Protocol):
         a view that the next pass overwrites. Raises `Interrupted` when `stop` is or gets set. After a failed pass the
         target holds what it held before, or nothing where it cannot roll back: `num_held` says which.
         """
-        ...
 
     def roll_back(self, num_kept: int) -> bool:
         """Forgets all held tokens but the first `num_kept`. False where this target cannot (see
         `TargetLimits.max_rollback`): it then holds nothing."""
-        ...
 
     def save(self) -> object | None:
         """A copy of what is held, for `restore`; None if nothing is, or a copy would take too much memory."""
-        ...
 
     def restore(self, saved: object) -> bool:
         """Restores what was held when this was saved. False if that fails: nothing is held then."""
-        ...
 
 
 class BranchingTarget(Target, Protocol):
@@ -203,12 +196,10 @@ class BranchingTarget(Target, Protocol):
         Returns the logits after `token` and after each of the draft, shape (1 + len(draft), vocabulary), and raises as
         `evaluate` does. `token` is held then; of the draft, what `keep_branch` says, or else nothing.
         """
-        ...
 
     def keep_branch(self, places: Sequence[int]) -> None:
         """Keeps the tokens at these places of the tree that was evaluated last; each follows the one before, and the
         first one `token`. May be empty."""
-        ...
 
 
 def branching(target: Target) -> BranchingTarget:
@@ -223,13 +214,11 @@ class TellingTarget(Target, Protocol):
     def tell_states(self, wanted: bool) -> None:
         """Sets whether passes return their states from now on; at first they do not. A pass that returns fewer rows
         than it has tokens, such as that of a prompt, never does: it would have to make all of them."""
-        ...
 
     @property
     def states(self) -> StateRows | None:
         """The states that the rows of the last pass are made of, the output of the last layer after the final norm,
         shape (rows, hidden): a view that the next pass overwrites. None if it did not return them."""
-        ...
 
 
 def telling(target: Target) -> TellingTarget:
@@ -245,23 +234,19 @@ class KeepingTarget(Target, Protocol):
     def layout(self) -> str:
         """A text that must be the same, in addition to the model's file, for one target to restore what another one
         saved."""
-        ...
 
     @property
     def saves_parts(self) -> bool:
         """True if it saves and restores any of the tokens it holds; else only all of them."""
-        ...
 
     def save_part(self, start: int, end: int) -> SavedPart | None:
         """A copy of what is held of the tokens at places `start` up to `end`. None if that is nothing, or a copy would
         take too much memory."""
-        ...
 
     def restore_part(self, saved: SavedPart, end: int) -> bool:
         """Restores what this part has up to `end`: all of it, replacing what is held, if it begins at the first token;
         or else what comes after the held tokens, which must reach to where it begins. False if that fails: nothing is
         held then. The bytes must be those that were saved: llama.cpp does not check all of them."""
-        ...
 
 
 class SeeingTarget(Target, Protocol):
@@ -271,12 +256,10 @@ class SeeingTarget(Target, Protocol):
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
         """The picture as this target reads it, which takes little time; the projector is loaded with the first one.
         Raises TargetUnusable or Interrupted."""
-        ...
 
     def evaluate_picture(self, run: PictureRun, stop: StopSignal) -> None:
         """Evaluates a run like `Target.evaluate`, without logits: its places come after what is held. The picture is
         encoded first, which cannot be interrupted, unless that was done lately."""
-        ...
 
 
 def seeing(target: Target) -> SeeingTarget:
@@ -305,12 +288,9 @@ class ParallelTarget(PromptReader, Protocol):
         overwrites. Raises TargetUnusable when there is no room, and Interrupted when `stop` is or gets set; after a
         failed pass all slots are empty.
         """
-        ...
 
     def copy(self, slot: int, into: int) -> None:
         """Copies what this slot holds into the other one, which must be empty."""
-        ...
 
     def drop(self, slot: int) -> None:
         """Forgets a sequence, so that another one can begin in its slot."""
-        ...

@@ -41,7 +41,6 @@ class Dice(Protocol):
 
     def choose(self, weights: Probabilities) -> int:
         """A place in `weights`, shape (n,), in proportion to them; they need not sum to 1."""
-        ...
 
 
 class RandomDice:

@@ -22,8 +22,7 @@ from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
 from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.proposers.blending import Blend, DraftOutlook, Hopes, blended, outlook_of
 from engine.speculation.proposers.catalogue import DRAFTER, RECALL
-from engine.speculation.proposers.interface import Context, Worth
-from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.speculation.proposers.interface import Context, SuppliedProposer, Worth
 from engine.values.config import SamplingSettings
 from engine.values.conversations import ChatTurn
 from engine.values.drafters import UNNAMED_DRAFTER

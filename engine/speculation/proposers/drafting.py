@@ -12,8 +12,8 @@ from engine.speculation.numerics.ngram_cache import NgramCache
 from engine.speculation.numerics.string_trie import StringTrie
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.speculation.proposers.drafted import DrafterProposer
+from engine.speculation.proposers.interface import SuppliedProposer
 from engine.speculation.proposers.shared_vocabulary import SharedVocabularyDrafter
-from engine.speculation.proposers.supplied import SuppliedProposer
 from engine.speculation.proposers.translated import TranslatedDrafter
 from engine.values.drafters import DrafterSource
 from engine.values.learned import Gain, NgramRecord
@@ -48,21 +48,17 @@ class Teachable(Protocol):
     @property
     def num_weights(self) -> int:
         """The number of weights in the drafter's matrices."""
-        ...
 
     def make_learner(self, **known: Unpack[LearnerState]) -> Learner:
         """A learner for the known adapter, by default the one in use, that goes on from the candidate, by default from
         the same; for any one thread. Its judge goes on from what the adapter brought and what is known of the
         candidate."""
-        ...
 
     def read_adapter(self, data: bytes) -> Adapter:
         """Raises AdapterUnusable."""
-        ...
 
     def use(self, adapter: Adapter | None) -> None:
         """Switches to this adapter from the next reply on; None: to its original weights. From any thread."""
-        ...
 
 
 class Translator:

@@ -23,8 +23,7 @@ from engine.speculation.model.interface import TargetFeature, Vocabulary
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict, as_parents, chain
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.proposers.catalogue import HEADS
-from engine.speculation.proposers.interface import Context, Worth
-from engine.speculation.proposers.supplied import SuppliedProposer
+from engine.speculation.proposers.interface import Context, SuppliedProposer, Worth
 from engine.values.errors import DrafterUnusable
 
 _SURE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # borders between kinds of guesses, by their probability

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,14 +11,19 @@ from engine.speculation.model.interface import StateRow, Target, TargetFeature
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import Expected
+from engine.speculation.numerics.ngram_cache import NgramCache
 from engine.speculation.numerics.sampling import Dice
+from engine.speculation.numerics.string_trie import StringTrie
 from engine.speculation.numerics.suffix_index import SuffixIndex
 from engine.values.config import SamplingSettings
 from engine.values.conversations import ChatTurn
-from engine.values.drafters import UNNAMED_DRAFTER
+from engine.values.drafters import UNNAMED_DRAFTER, Guesses
+from engine.values.learned import NgramRecord
 from engine.values.origins import Origin
 from engine.values.owner import USER, Owner
 from engine.values.sentences import say
+
+StoreNgrams = Callable[[Sequence[NgramRecord]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +56,9 @@ class Worth(Protocol):
 
     def is_checked(self, chances: Sequence[float]) -> bool:
         """True if the last of these tokens should be in the draft."""
-        ...
 
     def goes_on(self, chances: Sequence[float]) -> bool:
         """True if one more guess after these is worth its time."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,6 @@ class Proposer(Protocol):
         """Guesses at most `limit` (at least 1) tokens of the target, with their chances, to follow the pending one and
         `context.ahead`; may be empty. Ends where `worth` says so; a free proposer need not ask, and its draft has no
         path, since it may be cut."""
-        ...
 
     def follow(self, context: Context, limit: int) -> Draft:  # noqa: ARG002
         """Guesses at most `limit` tokens to follow `context.ahead`, as for `propose`. For free proposers that have
@@ -144,3 +147,34 @@ class Proposer(Protocol):
 def label_of(proposer: Proposer | type[Proposer]) -> str:
     """What sentences call it."""
     return proposer.label or say(proposer.origin.label.lower())
+
+
+class SuppliedProposer(Proposer):
+    """Counts its guesses, by which it is compared with others."""
+
+    loads = True
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._guesses = Guesses()  # since they were taken, of replies that may be learned from
+
+    @classmethod
+    def label_of(cls, supplies: Supplies) -> str:
+        return supplies.drafter_label()
+
+    @classmethod
+    def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:
+        assert supplies.load_drafter is not None
+        return supplies.load_drafter(is_cancelled)
+
+    @abstractmethod
+    def measure_cost(self) -> float: ...
+
+    def take_guesses(self) -> tuple[Guesses, float]:
+        """The guesses since the last time, and the seconds of one as they are now."""
+        guesses, self._guesses = self._guesses, Guesses()
+        return guesses, self.step_s
+
+    def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:  # noqa: ARG002
+        """Switches to these with the next reply, if it translates. From any thread."""
+        return

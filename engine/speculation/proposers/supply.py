@@ -14,8 +14,8 @@ from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.proposers.applicants import Applicants
 from engine.speculation.proposers.drafting import Drafting, NgramMemory
 from engine.speculation.proposers.gguf_drafting import open_gguf
+from engine.speculation.proposers.interface import SuppliedProposer
 from engine.speculation.proposers.selection import GivenStep, Selection, seen_again
-from engine.speculation.proposers.supplied import SuppliedProposer
 from engine.values.config import AUTOMATIC, EngineConfig
 from engine.values.drafters import DrafterChoice, DrafterRecord, DrafterRunner, DrafterSource
 from engine.values.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing, TargetUnusable

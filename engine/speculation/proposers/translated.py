@@ -20,9 +20,8 @@ from engine.speculation.numerics.string_trie import StringTrie, TrieNode
 from engine.speculation.numerics.translation import Segment, Speller, Translation
 from engine.speculation.proposers.blending import Hopes, hopes_at
 from engine.speculation.proposers.drafted import DrafterProposer, Ending, Guess, drafting
-from engine.speculation.proposers.interface import Context, Worth
+from engine.speculation.proposers.interface import Context, StoreNgrams, Worth
 from engine.speculation.proposers.reply_tail import NgramLessons, ReplyTail
-from engine.speculation.proposers.supplied import StoreNgrams
 from engine.values.conversations import ChatTurn
 from engine.values.drafters import UNNAMED_DRAFTER
 from engine.values.learned import NgramRecord

@@ -9,11 +9,10 @@ from functools import cache
 from itertools import accumulate
 
 from engine.speculation.decoding.session import Runs, num_cells
-from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.chat.chat_template import ChatTemplate, num_told_of
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.model.chat.tool_format import ToolFormat
-from engine.speculation.model.chat.tool_turns import num_told_of
 from engine.speculation.model.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
 from engine.speculation.model.prompt_text import PromptText, around_pictures, joined, part
 from engine.speculation.numerics.draft import common_prefix_length

@@ -52,11 +52,9 @@ class Breaks(Protocol):
     def is_due(self) -> bool: ...
     def signal(self, stop: StopSignal) -> StopSignal:
         """Is set with `stop`, and as soon as others wait."""
-        ...
 
     def give_way(self) -> None:
         """Until nobody waits. What it raises ends the reply."""
-        ...
 
 
 P = TypeVar("P", bound=Prepared)
@@ -87,7 +85,6 @@ class Writer(Protocol[P]):
 
     def write(self, prepared: P, settings: ReplySettings, stop: StopSignal, listener: ReplyListener) -> Reply:
         """A reply that is stopped or fails is returned as far as it came, with the error in it."""
-        ...
 
     def close(self) -> None: ...
 

@@ -17,10 +17,16 @@ from engine.backend.library.tuning.comparing import CONTEXT_SIZE, FormBench, Loa
 from engine.backend.library.tuning.measuring import PROMPTS, QUICK, USUAL, Extent
 from engine.backend.quiet import Quiet
 from engine.backend.storage import Repository
-from engine.speculation.model.files.downloads import models_folder
 from engine.speculation.model.files.facts import facts_of
-from engine.speculation.model.files.sources import file_source, is_known, starter_in_use, starter_path, starter_source
-from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.model.files.model_files import models_folder
+from engine.speculation.model.files.sources import (
+    StarterForm,
+    file_source,
+    is_known,
+    starter_in_use,
+    starter_path,
+    starter_source,
+)
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.forms import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.speculation.model.chat.grammar import Grammar, Grammars
-from engine.speculation.model.chat.schemas import WHITESPACE, closed_schema
+from engine.speculation.model.chat.grammar_apart import WHITESPACE, closed_schema
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat, parsed_object
 from engine.speculation.model.interface import Interrupted, PromptReader
 from engine.speculation.numerics.sampling import Allowed

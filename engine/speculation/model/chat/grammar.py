@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from engine.speculation.model.apart.child import Child, ChildEnded, Limits
-from engine.speculation.model.chat.grammar_child import serve
-from engine.speculation.model.chat.grammar_questions import (
+from engine.speculation.model.chat.grammar_apart import (
     BEGINNING_S,
     OPENING_S,
     STEP_S,
@@ -26,6 +25,7 @@ from engine.speculation.model.chat.grammar_questions import (
     Line,
     lines_within,
     packed_vocabulary,
+    serve,
 )
 from engine.speculation.model.interface import Interrupted, Vocabulary
 from engine.speculation.numerics.sampling import Allowed

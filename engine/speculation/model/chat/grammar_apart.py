@@ -10,28 +10,29 @@ import json
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
-
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
-from llguidance.gbnf_to_lark import gbnf_to_lark
+from typing import TYPE_CHECKING, Any
 
 from engine.speculation.model.apart.child import take_at_most
 from engine.speculation.model.apart.sandbox import confine
-from engine.speculation.model.chat.grammar_questions import (
-    BEGINNING_S,
-    OPENING_S,
-    STEP_S,
-    TOO_MUCH,
-    Line,
-    lines_within,
-    unpacked_vocabulary,
-)
-from engine.speculation.model.chat.schemas import WHITESPACE, closed_schema
 from engine.values.errors import SettingInvalid
 from engine.values.sentences import Sentence, packed, say, shortened, template
+
+if TYPE_CHECKING:  # only the child imports it
+    from llguidance import LLMatcher
+
+OPENING_S = 20.0  # of processor time, for a vocabulary
+BEGINNING_S = 2.0  # for a grammar; ordinary ones take milliseconds
+STEP_S = 0.5  # ordinary ones take less than a millisecond
+
+TOO_MUCH = template(
+    "The reply format takes too much time or memory; make it simpler, above all where parts that may be empty are "
+    "repeated."
+)
+
+Line = tuple[int, ...]  # tokens, one after the other
 
 _AHEAD_S = 0.02
 _IDLE_S = 3600.0  # without a question until it ends: a reply with a grammar may read its prompt for long before
@@ -45,11 +46,20 @@ _SYMBOLS = 100_000
 _LEXER_STATES = 50_000  # at most 2 KB each
 _LONGEST_REASON = 200  # characters
 _LIMITS = ("lexer error", "max is", "too many", "fuel", "limit")
+# Between the parts of a value, as llama.cpp has it: without a limit, a reply might be made of spaces.
+WHITESPACE = {"whitespace_flexible": True, "whitespace_pattern": r"( |\n{1,2}[ \t]{0,20})?"}
+_INNER = frozenset({"items", "prefixItems", "anyOf", "oneOf"})  # keys of schemas within a schema
+_INNER_BY_NAME = frozenset({"properties", "$defs", "definitions"})
+_OPEN = frozenset(
+    {"additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "$ref"}
+)
 
 
 def serve(pipe: Connection) -> None:
     """Takes a vocabulary, then questions as `Matchers` answers them, in JSON. An answer begins with +, or with - if it
     is a sentence that says why there is none."""
+    import llguidance.gbnf_to_lark  # noqa: F401 (nothing can be opened later)
+
     confine()
     take_at_most(OPENING_S)
     matchers = Matchers(pipe.recv_bytes())
@@ -75,6 +85,8 @@ class Matchers:
     """The formats of replies, in the tokens of one vocabulary. Each has a number."""
 
     def __init__(self, vocabulary: bytes) -> None:
+        from llguidance import LLTokenizer, TokenizerWrapper
+
         self._tokenizer = LLTokenizer(TokenizerWrapper(_Tokens(vocabulary)), slices=LLTokenizer.json_slices())
         self._matchers: dict[int, LLMatcher] = {}
         self._ahead_of = -1  # the number of which something is known ahead:
@@ -128,6 +140,8 @@ class Matchers:
                 return
 
     def _begun(self, lark: str) -> LLMatcher:
+        from llguidance import LLMatcher, LLParserLimits
+
         limits = LLParserLimits(max_grammar_size=_SYMBOLS, max_lexer_states=_LEXER_STATES, verbose_errors=False)
         matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(lark), log_level=0, limits=limits)
         if matcher.is_error():
@@ -163,6 +177,8 @@ class _Tokens:
 
 def _compiled(text: str) -> str:
     """The grammar in llguidance's language. Raises SettingInvalid."""
+    from llguidance.gbnf_to_lark import gbnf_to_lark
+
     is_schema = text.lstrip().startswith("{")
     if not is_schema and "::=" not in text:
         raise SettingInvalid(
@@ -218,3 +234,41 @@ def _first_line(reason: str) -> str:
 def _end_after(seconds: float) -> None:
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def packed_vocabulary(pieces: Sequence[bytes], special: Iterable[int]) -> bytes:
+    """A line of JSON, and all tokens in one."""
+    told = {"lengths": [*map(len, pieces)], "special": sorted(special)}
+    return json.dumps(told).encode() + b"\n" + b"".join(pieces)
+
+
+def unpacked_vocabulary(data: bytes) -> tuple[list[bytes], list[int]]:
+    told, _, joined = data.partition(b"\n")
+    known = json.loads(told)
+    pieces, place = [], 0
+    for length in known["lengths"]:
+        pieces.append(joined[place : place + length])
+        place += length
+    return pieces, known["special"]
+
+
+def lines_within(lines: Iterable[Sequence[int]], reaches: Iterable[int]) -> list[Line]:
+    """The beginnings of these lines, as far as each reaches; each once, the empty one first."""
+    begun = (tuple(line[:end]) for line, reach in zip(lines, reaches, strict=True) for end in range(reach + 1))
+    return [*dict.fromkeys([(), *begun])]
+
+
+def closed_schema(schema: Any) -> Any:
+    """The schema, closed: its objects have only the properties that are named, unless it says otherwise, as llama.cpp
+    reads schemas; else a model would go on inventing some."""
+    if isinstance(schema, list):
+        return [closed_schema(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: closed_schema(value) if key in _INNER else value for key, value in schema.items()}
+    for key in _INNER_BY_NAME & schema.keys():
+        if isinstance(schema[key], dict):
+            closed[key] = {name: closed_schema(value) for name, value in schema[key].items()}
+    if "properties" in schema and schema.keys().isdisjoint(_OPEN):
+        closed["additionalProperties"] = False
+    return closed

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.speculation.model.files.gguf_header import GgufHeader
-from engine.speculation.model.states import state_bytes
 from engine.values.sentences import say, together
 
 _RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7")
@@ -29,6 +29,9 @@ _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 _NUMBER_BYTES = 2  # of a number in the context: f16
 _LAYERS = 4096
 _LARGEST = 1 << 40  # bytes or numbers; a header with more is invalid
+
+_STATE_NUMBER_BYTES = 4
+_MOST_SHARE = 0.25  # of the weights' size, for all copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +130,23 @@ def memory_of(header: GgufHeader) -> MemoryNeeds | None:
     )
     biggest = max(memory.token_bytes, memory.state_bytes, memory.width, memory.inner_width, memory.vocabulary_size)
     return memory if biggest < _LARGEST else None
+
+
+def state_bytes(number: Callable[[str], int]) -> int:
+    """The bytes of one state: an upper bound, as if every layer had one, from the numbers of a model's header (0: not
+    there) by their keys without the architecture. 0 if there is no state, or one of an unknown kind."""
+    width, kernel = number("embedding_length"), number("ssm.conv_kernel")
+    inner, state = number("ssm.inner_size"), number("ssm.state_size")
+    numbers = max(kernel - 1, 0) * (inner + 2 * number("ssm.group_count") * state) + inner * state
+    if head := number("wkv.head_size"):
+        numbers += width * (head + 2)
+    if head := number("kda.head_dim"):
+        numbers += number("attention.head_count") * head * (head + 3 * max(kernel - 1, 0))
+    if length := number("shortconv.l_cache"):
+        numbers += width * (length - 1)
+    return number("block_count") * numbers * _STATE_NUMBER_BYTES
+
+
+def num_copies(one_bytes: int, weights_bytes: int, most: int) -> int:
+    """How many copies of its state a model keeps in addition to the present one, for rolling back."""
+    return min(most, int(_MOST_SHARE * weights_bytes) // one_bytes) if one_bytes else most

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import psutil
 
-from engine.speculation.model.files.architecture import MemoryNeeds
+from engine.speculation.model.files.architecture import MemoryNeeds, num_copies
 from engine.speculation.model.files.facts import TargetFacts
-from engine.speculation.model.states import num_copies
 from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings
 from engine.values.targets import GpuShare, GpuSupport, MemoryEstimate

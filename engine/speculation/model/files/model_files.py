@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
+from engine.values.errors import FetchFailed
 from engine.values.sentences import say, template
 
 NO_EMBEDDER = template(
@@ -17,6 +18,11 @@ _QUANTIZATION = re.compile(
     re.IGNORECASE,
 )
 _MOST_PARTS = 999
+
+_UNUSUAL = re.compile(r"[^\w .()+,=@~-]", re.ASCII)  # forbidden in names by some system
+_RESERVED = re.compile(r"(?:CON|PRN|AUX|NUL|COM\d|LPT\d)(?:\..*)?", re.IGNORECASE)  # Windows' own
+_LONGEST = 180  # bytes of a name, to leave room for the endings of parts and notes
+_DEEPEST = 4  # folders of a repository
 
 
 def is_gguf(name: str) -> bool:
@@ -74,3 +80,26 @@ def no_model(name: str) -> str:
     if re.search(r"(?:^|[-_.])lora(?:[-_.]|$)", lowered):
         return say("{name} is an addition to another model; choose that model itself.", name=name)
     return ""
+
+
+def models_folder(data_dir: Path) -> Path:
+    return data_dir / "models"
+
+
+def download_path(folder: Path, repository: str, name: str) -> Path:
+    """The path for the file of this name, or its first part: always inside `folder`. `repository` is a name that the
+    hub allows. Raises FetchFailed for what is no model file."""
+    *folders, file = [_safe(piece) for piece in name.split("/") if piece.strip(" .")] or [""]
+    if not is_gguf(file) or len(folders) > _DEEPEST:
+        raise FetchFailed("“{name}” is not a model file; choose one that ends in .gguf.", name=name)
+    return folder.joinpath(repository.replace("/", "--"), *folders, file)
+
+
+def _safe(name: str) -> str:
+    """A name that is valid on every system and cannot lead out of the folder."""
+    cleaned = _UNUSUAL.sub("_", name).strip(" .")
+    if _RESERVED.fullmatch(cleaned):
+        cleaned = f"_{cleaned}"
+    while len(cleaned.encode()) > _LONGEST:
+        cleaned = cleaned[1:]  # the end holds the quantization, the part and the format
+    return cleaned or "_"

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import psutil
 from llama_cpp import llama_cpp as lib
 
+from engine.speculation.model.files.architecture import num_copies, state_bytes
 from engine.speculation.model.interface import (
     FloatRows,
     Interrupted,
@@ -41,12 +42,10 @@ from engine.speculation.model.llama.opening import (
     open_model,
 )
 from engine.speculation.model.llama.passes import sample_tokens
-from engine.speculation.model.llama.projector import Projector, SeeingModel, can_project
-from engine.speculation.model.llama.projector_trial import try_projector
+from engine.speculation.model.llama.projector import Projector, SeeingModel, can_project, try_projector
 from engine.speculation.model.llama.runtime import forget_errors, last_error, library_digest, read_runtime
 from engine.speculation.model.llama.tokenizing import Tokenizer
 from engine.speculation.model.llama.vocabulary import read_vocabulary
-from engine.speculation.model.states import num_copies, state_bytes
 from engine.speculation.numerics.draft import num_leaves
 from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings

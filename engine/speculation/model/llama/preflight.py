@@ -8,6 +8,7 @@ app goes on.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from engine.speculation.model.apart.child import Limits, ask_child
-from engine.speculation.model.files.hard_texts import hard_texts
 from engine.speculation.model.files.model_files import part_paths
+from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.embedder import Embedder
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget, LoadedModel
@@ -41,6 +42,21 @@ _WALL_S, _SLOWEST_DISK = 600.0, 5 << 20  # bytes a second
 _STACK_BYTES = 4 << 20  # a fourth of what the app's threads have
 _GLANCE_S = 0.1
 _LETTERS = 16  # of a text that is tried
+
+_RUN = 20_000  # characters: std::regex needs more stack for it than there is
+_RUNS = (
+    *("a", "A", "é", "\u0301", "中", "가", "ก", "1", "!", "=", "。", "😀", " ", "\t", "\n", "\r\n"),
+    *("ab ", "a1!", "'s"),
+)
+_SURROGATES = range(0xD800, 0xE000)
+_STEP = 61  # beyond the basic plane one character in 61 is enough: they are of a few kinds
+_MOST_SPECIAL, _MOST_PIECES = 1000, 5000
+_PROSE = (
+    "It's “naïve” — don't you think? 12,345.67 € (or £9)…\n\n"
+    "\tdef f(x):\r\n\t\treturn x**2  # комментарий, 注释, تعليق, टिप्पणी, ความคิดเห็น\n"
+    "👩\u200d👩\u200d👧\u200d👦 🏳️\u200d🌈 ﷽ Z̸͓̈ \u202etxt\u202c "
+    "\ufeff\u00a0\u3000\x00\x7f\x85 <0x0A> <unk> </s> [INST] <|im_end|>"
+)
 
 
 def preflight(path: Path, stop: StopSignal, embeds: bool = False) -> None:
@@ -115,3 +131,20 @@ def _processor_limit(seconds: float) -> Iterator[None]:
         yield
     finally:
         is_over.set()
+
+
+def hard_texts(vocabulary: Vocabulary) -> Iterator[str]:
+    yield ""
+    yield _PROSE
+    for letters in _RUNS:
+        yield (letters * _RUN)[:_RUN] + "x"
+    basic = "".join(chr(code) for code in range(0x10000) if code not in _SURROGATES)
+    yield basic
+    yield " ".join(basic[::7])
+    yield "".join(chr(code) for code in range(0x10000, sys.maxunicode + 1, _STEP))
+    special = sorted(vocabulary.special)[:_MOST_SPECIAL]
+    texts = [vocabulary.pieces[token].decode("utf-8", "replace") for token in special]
+    yield "".join(texts)
+    yield " a😀 ".join(texts)
+    some = vocabulary.pieces[:: 1 + len(vocabulary) // _MOST_PIECES]
+    yield " ".join(piece.decode("utf-8", "replace") for piece in some)

@@ -42,7 +42,7 @@ NOT_TOLD = {
     "backend/chats/calling.py": "read by models",
     "backend/library/tuning/measuring.py": "read by models",
     "speculation/model/llama/passes.py": "read by models",
-    "speculation/model/files/hard_texts.py": "read by models",
+    "speculation/model/llama/preflight.py": "read by models",
     "storage/migrations": "SQL",
     "__init__.py": "names of what there is",
     "speculation/model/llama/extensions.py": "names of what processors can do",

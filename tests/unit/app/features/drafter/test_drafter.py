@@ -16,7 +16,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from engine import AUTOMATIC, STARTER, EngineConfig, built_in_drafter
 from engine import BUILT_IN as BUILT_IN_CHOICE
-from engine.speculation.drafter import first_look
+from engine.speculation.drafter.choice import check_drafter
 from engine.values.drafters import DrafterChoice
 from engine.values.events import (
     DrafterChosen,
@@ -319,13 +319,13 @@ def test_a_folder_is_looked_at_while_the_window_goes_on(
     qtbot: QtBot, real: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: list[str] = []
-    look = first_look.check_drafter
+    look = check_drafter
 
     def noted(choice: str, data_dir: Path) -> None:
         threads.append(threading.current_thread().name)
         look(choice, data_dir)
 
-    monkeypatch.setattr(first_look, "check_drafter", noted)
+    monkeypatch.setattr("engine.backend.library.inspector.check_drafter", noted)
     for choice, sentence in ((tmp_path / "gone", "There is no drafter at"), (tmp_path, "holds no config.json")):
         real.dialog.chosen.emit(str(choice), False)
         assert real.controller.is_at_work

@@ -8,8 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from engine.lab.distillation.cut import CutShape, check_cut, cut_drafter
-from engine.lab.distillation.source import GgufSource
+from engine.lab.distillation.cut import CutShape, GgufSource, check_cut, cut_drafter
 from engine.speculation.model.files.sources import starter_path
 from engine.values.errors import TargetUnsupported
 

@@ -12,8 +12,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.lab.distillation.corpus import NUM_LIKELIEST, read_labels
+from engine.lab.distillation.cut import GgufSource
 from engine.lab.distillation.progress import LabelProgress
-from engine.lab.distillation.source import GgufSource
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, Thought, TorchTeacher, label_lessons
 from engine.speculation.learning.samples import CorpusLesson, Labels
 from engine.speculation.model.files.sources import starter_path

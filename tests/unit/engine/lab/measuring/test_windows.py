@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from engine.lab.measuring.bench import ModeComparison
+from engine.lab.measuring.measurement import windows
 from engine.lab.measuring.modes import ModeAnswer
 from engine.lab.measuring.prompts import BenchQuestion
-from engine.lab.measuring.windows import windows
 from engine.speculation.decoding.figures import DecodingFigures, ProposerFigures
 from engine.values.conversations import ChatTurn, Role
 from tests.unit.engine.lab.measuring.made import answer, drafted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.speculation.drafter.first_look import check_drafter
+from engine.speculation.drafter.choice import check_drafter
 from engine.values.errors import DrafterUnusable
 
 

@@ -12,8 +12,7 @@ import torch
 from gguf import GGUFReader
 from safetensors.torch import load
 
-from engine.speculation.drafter.choice import drafter_source
-from engine.speculation.drafter.first_look import check_drafter
+from engine.speculation.drafter.choice import check_drafter, drafter_source
 from engine.speculation.drafter.heads import HeadWeights, TargetMatrices, TorchHeads, load_heads, save_heads
 from engine.speculation.drafter.heads_folder import FOLDER, WEIGHTS, HeadsConfig, find_heads
 from engine.speculation.drafter.matrices import Int8Rows

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from engine.speculation.drafter.matrices import WeightForm
 from engine.speculation.learning import learner as learners
 from engine.speculation.learning.judge import Ruling
 from engine.speculation.learning.learner import Learner, LearnerSettings, Trial
-from engine.speculation.learning.losses import Loss
 from engine.speculation.learning.samples import SampleMaker, spellings
 from engine.speculation.learning.training import Training, TrainingSettings
 from engine.values.conversations import ChatTurn, Role
@@ -71,30 +68,21 @@ FOXES = [b"The quick brown fox!! The dog." + b" The fox." * (number % 3) for num
 
 
 @pytest.fixture(scope="module")
-def trials_with(drafter: LoadedDrafter) -> Callable[[Loss], list[Trial]]:
-    """What comes of foxes; learned once with each loss."""
-
-    def learn(loss: Loss) -> list[Trial]:
-        settings = replace(QUICK, training=replace(QUICK.training, loss=loss))
-        return teach(make(drafter, settings), FOXES)
-
-    return cache(learn)
+def trials(drafter: LoadedDrafter) -> list[Trial]:
+    """What comes of foxes."""
+    return teach(make(drafter, QUICK), FOXES)
 
 
 @pytest.fixture(scope="module")
-def published(trials_with: Callable[[Loss], list[Trial]]) -> Adapter:
+def published(trials: list[Trial]) -> Adapter:
     """What was learned of foxes, at first."""
-    for trial in trials_with(QUICK.training.loss):
+    for trial in trials:
         if trial.adapter is not None:
             return trial.adapter
     raise AssertionError("nothing was learned")
 
 
-@pytest.mark.parametrize("loss", list(Loss))
-def test_what_a_target_says_again_and_again_is_guessed_better(
-    trials_with: Callable[[Loss], list[Trial]], loss: Loss
-) -> None:
-    trials = trials_with(loss)
+def test_what_a_target_says_again_and_again_is_guessed_better(trials: list[Trial]) -> None:
     assert [trial.number for trial in trials] == [*range(20)], "each reply is scored, before it is learned from"
     first = trials[0].score
     assert first.original == first.earlier == first.published == pytest.approx(first.candidate)

@@ -11,8 +11,7 @@ from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.draft_length import USUAL_LENGTH, FixedCosts
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.interface import Proposer
-from engine.speculation.proposers.lookahead import LookaheadProposer
-from engine.speculation.proposers.window import Window
+from engine.speculation.proposers.lookahead import LookaheadProposer, Window
 from engine.values.config import SamplingSettings
 from engine.values.stop_signal import StopSignal
 from tests.fakes.proposers import FREE, FakeRecall, Generous, choosing

@@ -11,7 +11,7 @@ import pytest
 
 from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars
 from engine.speculation.model.chat.call_parsing import find_calls
-from engine.speculation.model.chat.grammar_questions import TOO_MUCH
+from engine.speculation.model.chat.grammar_apart import TOO_MUCH
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat
 from engine.speculation.model.interface import Interrupted
 from engine.values.errors import Cancelled, SettingInvalid
@@ -57,7 +57,7 @@ def allows(form: ToolFormat, before: str, after: str) -> bool:
     return grammar.allows(target.tokenize(after))
 
 
-@pytest.tag.parametrize(
+@pytest.mark.parametrize(
     ("form", "before"),
     [
         (HERMES, 'Let me see.\n<tool_call>\n{"name": "'),
@@ -88,7 +88,7 @@ def test_whatever_is_drawn_in_a_call_becomes_one(form: ToolFormat, before: str) 
             assert json.loads(call.arguments)["city"] in ("Paris", "Rome")
 
 
-@pytest.tag.parametrize(
+@pytest.mark.parametrize(
     ("form", "before", "after", "is_so"),
     [
         (HERMES, "", "anything <at all>", True),
@@ -141,7 +141,7 @@ def test_what_nobody_chose_frees_the_reply() -> None:
     assert grammar.allowed(()) is None
 
 
-@pytest.tag.parametrize(
+@pytest.mark.parametrize(
     "schema",
     [
         '{"type": "nonsense"}',

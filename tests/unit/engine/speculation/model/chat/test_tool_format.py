@@ -45,15 +45,15 @@ def chat(*calls: ToolCall) -> list[ChatTurn]:
     return [ChatTurn(Role.USER, "Rain?"), ChatTurn(Role.ASSISTANT, "", calls=calls), *results]
 
 
-@pytest.tag.parametrize(("name", "source", "shape", "mark"), FAMILIES, ids=[each[0] for each in FAMILIES])
+@pytest.mark.parametrize(("name", "source", "shape", "mark"), FAMILIES, ids=[each[0] for each in FAMILIES])
 def test_the_shape_is_found_out(name: str, source: str, shape: Shape, mark: str) -> None:
     assert name
     form = form_of(source)
     assert (form.shape, form.tag) == (shape, mark)
 
 
-@pytest.tag.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
-@pytest.tag.parametrize("arguments", GIVEN)
+@pytest.mark.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
+@pytest.mark.parametrize("arguments", GIVEN)
 def test_what_a_template_writes_is_read_back(source: str, arguments: dict[str, Any]) -> None:
     form = form_of(source)
     calls = [call(arguments), call({"zone": "Z"}, 1, "now")][: 2 if form.takes_many else 1]
@@ -66,14 +66,14 @@ def test_what_a_template_writes_is_read_back(source: str, arguments: dict[str, A
     ]
 
 
-@pytest.tag.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
+@pytest.mark.parametrize("source", [each[1] for each in FAMILIES], ids=[each[0] for each in FAMILIES])
 def test_tools_results_and_words_are_told(source: str) -> None:
     text = str(template(source).render([ChatTurn(Role.SYSTEM, "Be brief."), *chat(call({}))], tools=TOOLS))
     for each in ("forecast", "About it.", "Be brief.", "Rain?", "Rain0."):
         assert each in text
 
 
-@pytest.tag.parametrize("source", [CHATML, "{{ messages }}", "{{ tools }}{{ raise_exception('no') }}"])
+@pytest.mark.parametrize("source", [CHATML, "{{ messages }}", "{{ tools }}{{ raise_exception('no') }}"])
 def test_a_template_without_tools_has_none(source: str) -> None:
     assert template(source).tool_format is None
 
@@ -106,7 +106,7 @@ def test_what_servers_and_models_say_is_no_mark_of_the_templates_own() -> None:
     assert len(places) - len(said) == 4, "those that end turns"
 
 
-@pytest.tag.parametrize(
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ('<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>', [("now", {})]),
@@ -131,7 +131,7 @@ def test_what_models_fall_into_is_read_as_well(text: str, expected: list[tuple[s
         assert [(each.name, json.loads(each.arguments)) for each in found] == expected
 
 
-@pytest.tag.parametrize(
+@pytest.mark.parametrize(
     ("text", "is_call"),
     [
         ('{"name": "now", "arguments": {}}', True),

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from engine.speculation.model.files import estimate as estimating
+from engine.speculation.model.files.architecture import num_copies
 from engine.speculation.model.files.estimate import estimate, fitting_beside
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.loading import check_memory, effective_system_prompt
-from engine.speculation.model.states import num_copies
 from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetOptions, TargetSettings
 from engine.values.errors import TargetUnusable

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.speculation.model.files.sources import named_source, starter_in_use, starter_source
-from engine.speculation.model.files.starter_form import StarterForm
+from engine.speculation.model.files.sources import StarterForm, named_source, starter_in_use, starter_source
 from engine.values.config import STARTER
 from engine.values.errors import FileUnusable
 
