@@ -37,8 +37,8 @@ from engine import (
     StopSignal,
     TargetSettings,
 )
-from engine.lab.measuring.counted import PassMeans, pass_means, ratio_by_counts
 from engine.lab.measuring.prompts import read_prompts
+from engine.lab.measuring.report import PassMeans, pass_means, ratio_by_counts
 from engine.speculation.decoding.figures import DecodingFigures
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.run import PreparedReply

@@ -31,11 +31,10 @@ import numpy as np
 import pytest
 
 from engine.lab.measuring.bench import Bench, ModeComparison
-from engine.lab.measuring.counted import acceptance, attainable, pass_means, ratio_by_counts
 from engine.lab.measuring.modes import Mode, ModeAnswer
 from engine.lab.measuring.order import AUTO, PLAIN, SimulatedCosts
 from engine.lab.measuring.prompts import BenchQuestion, ScriptedChat
-from engine.lab.measuring.report import ratio_to_plain
+from engine.lab.measuring.report import acceptance, attainable, pass_means, ratio_by_counts, ratio_to_plain
 from engine.speculation.decoding.loop import Decoder
 from engine.speculation.decoding.session import Session
 from engine.speculation.decoding.speculation import Speculation

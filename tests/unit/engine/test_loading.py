@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("drafter_and_recall")
 
 @pytest.fixture(autouse=True)
 def _starter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", lambda: FAKE_STARTER)
 
 
 @pytest.fixture

@@ -18,8 +18,13 @@ from typing import Protocol, TypeVar
 
 from engine.speculation.model.interface import Interrupted, Target
 from engine.speculation.model.llama.passes import sample_tokens, time_pass
-from engine.speculation.numerics.divergence import LikeliestLogs, divergence, divergence_of_likeliest, likeliest_logs
-from engine.speculation.numerics.likeliest import LogitRow
+from engine.speculation.numerics.likeliest import (
+    LikeliestLogs,
+    LogitRow,
+    divergence,
+    divergence_of_likeliest,
+    likeliest_logs,
+)
 from engine.speculation.replies.reply import ReplyWriter
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role

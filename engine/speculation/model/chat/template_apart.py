@@ -13,8 +13,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.speculation.model.apart.child import Child, ChildEnded, Limits
-from engine.speculation.model.chat.template_child import EXHAUSTED, GRACE_S, HEAD, ODD, RENDERED, serve
-from engine.speculation.model.chat.template_rendering import TOO_LARGE, Refused
+from engine.speculation.model.chat.template_rendering import (
+    EXHAUSTED,
+    GRACE_S,
+    HEAD,
+    ODD,
+    RENDERED,
+    TOO_LARGE,
+    Refused,
+    serve,
+)
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.model.prompt_text import PromptText, as_json
 from engine.values.errors import Cancelled

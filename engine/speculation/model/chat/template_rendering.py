@@ -8,9 +8,15 @@ characters were said in a message (`traced_text.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import signal
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from functools import lru_cache, partial, wraps
+from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 import jinja2.ext
@@ -21,6 +27,8 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedFormatter
 
+from engine.speculation.model.apart.child import take_at_most
+from engine.speculation.model.apart.sandbox import confine
 from engine.speculation.model.chat.traced_text import (
     TracedText,
     concatenated,
@@ -30,14 +38,20 @@ from engine.speculation.model.chat.traced_text import (
     traced,
     untraced,
 )
-from engine.speculation.model.prompt_text import PromptText
-from engine.values.sentences import say
+from engine.speculation.model.prompt_text import PromptText, from_json
+from engine.values.sentences import packed, say
 
 _NUM_KEPT = 8  # compiled templates
 _LONGEST_REASON = 1_000  # characters
 TOO_LARGE = say("it makes values that are too large")
 
 T = TypeVar("T")
+
+# The head of an answer: the verdict, the seconds taken, the number of characters. After it come a byte for each
+# character, whether it was said, and the text in UTF-8; or the reason of a refusal as JSON.
+HEAD = struct.Struct("=cdQ")
+RENDERED, REFUSED, EXHAUSTED, ODD = b"+", b"-", b"!", b"?"
+GRACE_S = 0.2  # a single call that goes on for this long after its time ends the process
 
 
 class Refused(Exception):
@@ -214,3 +228,59 @@ def _now(form: str) -> str:
 
 
 _ENVIRONMENT = _Environment()
+
+
+class _OutOfTime(BaseException):
+    """Not an Exception, because jinja2 catches some."""
+
+
+def serve(pipe: Connection) -> None:
+    """Answers questions until the pipe closes."""
+    # Imports what could not be opened later.
+    rendered("{{strftime_now('%c')~'\\N{BULLET}'}}", {}, 100)
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGVTALRM, _end_rendering)
+    confine()
+    pipe.send_bytes(b"")
+    while True:
+        source, names, most, seconds = json.loads(pipe.recv_bytes())
+        start = time.process_time()
+        kind, length, rest = _answered(source, from_json(names), most, seconds)
+        pipe.send_bytes(HEAD.pack(kind, time.process_time() - start, length) + rest)
+
+
+def _answered(source: str, names: Mapping[str, Any] | None, most: int, seconds: float) -> tuple[bytes, int, bytes]:
+    try:
+        with _at_most(seconds):
+            if names is None:
+                check(source)
+                return RENDERED, 0, b""
+            text = rendered(source, names, most)
+            return RENDERED, len(text), text.said + text.encode("utf-8", "surrogatepass")
+    except _OutOfTime:
+        refused = Refused(say("it takes too long"), is_exhausted=True)
+    except MemoryError:
+        refused = Refused(TOO_LARGE, is_exhausted=True)
+    except Refused as error:
+        refused = error
+    kind = EXHAUSTED if refused.is_exhausted else ODD if refused.is_odd else REFUSED
+    return kind, 0, json.dumps(packed(refused.reason)).encode()
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Limits the processor time inside: a signal raises _OutOfTime, and a single call that goes on ends the process."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    take_at_most(seconds + GRACE_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        take_at_most(0)
+
+
+def _end_rendering(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _OutOfTime

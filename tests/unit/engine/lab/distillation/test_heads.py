@@ -12,8 +12,7 @@ import pytest
 import torch
 
 from engine.lab.distillation.corpus import read_lessons
-from engine.lab.distillation.heads import distill_heads
-from engine.lab.distillation.heads_training import HeadsModel, HeadVocabulary, count_hits
+from engine.lab.distillation.heads import HeadsModel, HeadVocabulary, count_hits, distill_heads
 from engine.lab.distillation.progress import DistillProgress, Judgement, TrainingProgress
 from engine.lab.distillation.teacher import TargetTeacher
 from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards

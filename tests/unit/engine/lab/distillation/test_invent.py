@@ -14,9 +14,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from engine.lab.distillation import invent as invent_module
-from engine.lab.distillation.conversation import SEEDS, SHARES, SYSTEM_PROMPTS
 from engine.lab.distillation.corpus import read_labels, read_lessons
-from engine.lab.distillation.invent import invent
+from engine.lab.distillation.invent import SEEDS, SHARES, SYSTEM_PROMPTS, invent
 from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.work import write_whole
 from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.lab.measuring.counted import attainable
+from engine.lab.measuring.report import attainable
 from engine.speculation.decoding.figures import DecodingFigures
 
 

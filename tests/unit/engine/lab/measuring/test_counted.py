@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from engine.lab.measuring.counted import pass_means, ratio_by_counts
+from engine.lab.measuring.report import pass_means, ratio_by_counts
 from engine.speculation.decoding.figures import DecodingFigures
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer
 
-from engine.speculation.drafter.assembly import digest_of, model_of, tokenizer_of
 from engine.speculation.drafter.choice import built_in_source
+from engine.speculation.drafter.tokenizer import digest_of, model_of, tokenizer_of
 from tests.unit.engine.speculation.drafter.tokenizers_made import byte_level, composing_byte_level, unigram, word_marks
 
 _FEWEST_TURNS = 10  # of the 50 and more that there are

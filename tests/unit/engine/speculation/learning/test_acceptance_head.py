@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.speculation.learning.acceptance_head import fit_head
 from engine.speculation.learning.adapting import AdaptedModel
 from engine.speculation.learning.samples import Sample
+from engine.speculation.learning.training import fit_head
 
 HIDDEN = 48
 LENGTH = 200

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.numerics.divergence import (
+from engine.speculation.numerics.likeliest import (
     divergence,
     divergence_of_likeliest,
     likeliest_logs,

@@ -138,9 +138,9 @@ def test_heads_of_a_target_are_chosen_loaded_and_draft_for_it(
     chosen = AUTOMATIC if is_found else str(tmp_path / "elsewhere" / "mine")
     config = EngineConfig(tmp_path, SpeculationSettings(drafter=chosen))
     monkeypatch.setattr("engine.loading.measure_passes", lambda *_: FREE)
-    monkeypatch.setattr("engine.speculation.proposers.applicants._starter", lambda: None)
+    monkeypatch.setattr("engine.speculation.proposers.supply._starter", lambda: None)
     monkeypatch.setattr(
-        "engine.speculation.proposers.applicants.built_in_source", lambda: heads_source(tmp_path / "nothing")
+        "engine.speculation.proposers.supply.built_in_source", lambda: heads_source(tmp_path / "nothing")
     )
     supply = DrafterSupply(config, target)
     speculation = speculate(config, target, GO, supply, at_once=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.speculation.numerics.draft_length import PassCosts
-from engine.speculation.proposers import applicants as applicants_module
+from engine.speculation.proposers import supply as supply_module
 from engine.speculation.proposers.supply import DrafterSupply
 from engine.values.config import EngineConfig, SpeculationSettings
 from engine.values.drafters import DrafterChoice
@@ -28,7 +28,7 @@ NAME = "Qwen/Qwen2.5-0.5B-Instruct-GGUF:qwen2.5-0.5b-instruct-q4_0.gguf"
 
 @pytest.fixture(autouse=True)
 def _memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applicants_module, "free_memory", lambda: 8_000_000_000)
+    monkeypatch.setattr(supply_module, "free_memory", lambda: 8_000_000_000)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_nothing_is_offered_to_who_chose_a_drafter(target: FakeTarget, tmp_path:
 
 
 def test_nothing_is_offered_without_room(target: FakeTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applicants_module, "free_memory", lambda: 1_000_000_000)
+    monkeypatch.setattr(supply_module, "free_memory", lambda: 1_000_000_000)
     assert choice(target, tmp_path).offer is None
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.proposers.reply_tail import ReplyTail
+from engine.speculation.proposers.translated import ReplyTail
 from tests.fakes.drafter import PIECES, AsciiVocabulary, FakeDrafterVocabulary
 
 

@@ -17,13 +17,12 @@ from engine.speculation.drafter.tokenizer_apart import TokenizerApart
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.identity import file_identity, file_stamp
 from engine.speculation.numerics.draft_length import FixedCosts
-from engine.speculation.proposers.applicants import Applicants
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.drafting import Drafting
 from engine.speculation.proposers.gguf_drafting import TeachableGgufDrafting
 from engine.speculation.proposers.selection import Applicant, Pair
-from engine.speculation.proposers.supply import DrafterSupply, Known, open_drafting
+from engine.speculation.proposers.supply import Applicants, DrafterSupply, Known, open_drafting
 from engine.speculation.proposers.teachable import TeachableDrafting
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import Reply
@@ -51,7 +50,7 @@ WRONG = Guesses(2000, 0, 0, 0)
 def _starter(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Is there, whether it is installed or not."""
     if "starter" not in request.keywords:
-        monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", lambda: FAKE_STARTER)
+        monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", lambda: FAKE_STARTER)
 
 
 @pytest.fixture
@@ -111,7 +110,7 @@ def test_the_starter_does_not_draft_for_itself_but_the_drafter_that_it_taught_ma
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     itself = DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, Path("fake.gguf"), 1_000, True, True)
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", lambda: itself)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", lambda: itself)
     (prospect,) = FakeSupply(tmp_path).choose(FREE).prospects
     assert prospect.source.key == BUILT_IN
     assert (prospect.chance_first, prospect.chance_next) == pytest.approx(Pair.TAUGHT.value)
@@ -120,7 +119,7 @@ def test_the_starter_does_not_draft_for_itself_but_the_drafter_that_it_taught_ma
 def test_the_starter_does_not_draft_for_another_form_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, used = large_target(), TargetSource(tmp_path / "starter-Q8_0.gguf", "starter")
     target.description = replace(target.description, path=used.path)
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_in_use", lambda _data_dir: used)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_in_use", lambda _data_dir: used)
     (prospect,) = FakeSupply(tmp_path, target).choose(FREE).prospects
     assert prospect.source.key == BUILT_IN
 
@@ -131,7 +130,7 @@ def test_an_installation_without_the_starter_has_the_built_in_drafter(
     def missing() -> DrafterSource:
         raise TargetMissing("The starter model is not installed.")
 
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", missing)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", missing)
     assert key_of(FakeSupply(tmp_path).choose(FREE).chosen) == BUILT_IN
 
 
@@ -227,7 +226,7 @@ def test_the_starter_is_looked_for_once_however_large_the_library_is(
         looks.append(FAKE_STARTER)
         return FAKE_STARTER
 
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", starter)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", starter)
     library.add("first", num_weights=500)
     library.add("second", num_weights=400)
     assert library.candidates() == ["second", "first"]
@@ -256,16 +255,16 @@ def test_one_that_would_take_half_of_what_is_free_is_left_out(
     library.add("small", num_weights=1_000)
     memory = library.found()[0].memory_bytes
     assert memory > facts_of(library.records[-1].path).stamp.size_bytes, "with its context"
-    monkeypatch.setattr("engine.speculation.proposers.applicants.free_memory", lambda: 2 * memory + 2)
+    monkeypatch.setattr("engine.speculation.proposers.supply.free_memory", lambda: 2 * memory + 2)
     assert library.candidates() == ["small"]
-    monkeypatch.setattr("engine.speculation.proposers.applicants.free_memory", lambda: 2 * memory - 2)
+    monkeypatch.setattr("engine.speculation.proposers.supply.free_memory", lambda: 2 * memory - 2)
     assert library.candidates() == []
 
 
 def test_the_starter_is_no_candidate_twice(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     path = library.add("starter copy")
     source = DrafterSource(STARTER, "Starter", DrafterRunner.LLAMA_CPP, path, 1_000, True, True)
-    monkeypatch.setattr("engine.speculation.proposers.applicants.starter_drafter", lambda: source)
+    monkeypatch.setattr("engine.speculation.proposers.supply.starter_drafter", lambda: source)
     assert library.candidates() == []
     keys = [each.source.key for each in library.supply().choose(FREE).prospects]
     assert sorted(keys) == [BUILT_IN, STARTER]

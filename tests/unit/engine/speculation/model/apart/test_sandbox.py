@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.speculation.model.apart import system_calls
+from engine.speculation.model.apart import sandbox
 from tests.attacks import children
 from tests.attacks.attack import Outcome
 
@@ -26,8 +26,8 @@ def test_the_filter_ends_whatever_is_asked(column: int) -> None:
     """Each step leads forward, to a step that is there; the kernel takes no others, and only one machine is here."""
     for doors in range(8):
         reads, writes, graphics = (bool(doors & bit) for bit in (1, 2, 4))
-        steps = [*system_calls._program(column, 0, reads, writes, graphics)]
+        steps = [*sandbox._program(column, 0, reads, writes, graphics)]
         assert len(steps) < 4096
         for place, (code, if_so, if_not, _value) in enumerate(steps):
-            assert place + max(if_so, if_not) + 1 < len(steps) or code == system_calls._RETURN
-        assert steps[-1][0] == system_calls._RETURN
+            assert place + max(if_so, if_not) + 1 < len(steps) or code == sandbox._RETURN
+        assert steps[-1][0] == sandbox._RETURN

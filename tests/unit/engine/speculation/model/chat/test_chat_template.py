@@ -12,7 +12,7 @@ from engine.speculation.model.apart.child import Child
 from engine.speculation.model.chat import template_apart
 from engine.speculation.model.chat.chat_template import OURS, ChatTemplate
 from engine.speculation.model.chat.template_apart import Patience
-from engine.speculation.model.chat.template_child import HEAD
+from engine.speculation.model.chat.template_rendering import HEAD
 from engine.speculation.model.interface import Interrupted
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import TemplateExhausted, TemplateFailed
