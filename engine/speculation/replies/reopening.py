@@ -1,4 +1,4 @@
-"""Has a target hold what is kept of a prompt, instead of reading it again, and copies what is to be kept."""
+"""Restores the cached part of a prompt in a target, instead of reading it again, and copies what is to be cached."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from engine.speculation.decoding.session import Session, before_pictures
-from engine.speculation.model.files.prompt_cache import PART_TOKENS, Chat, Lacking, PromptCache
-from engine.speculation.model.files.prompt_cache_file import CacheKey
+from engine.speculation.model.files.prompt_cache import PART_TOKENS, CacheKey, Chat, Lacking, PromptCache
 from engine.speculation.model.interface import SavedPart, Target, TargetFeature, keeping
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.values.stop_signal import StopSignal
 
 _FEWEST = 64  # tokens that are worth looking for
-_FEWEST_TIMED = 32  # tokens by which the pace of reading is known
+_FEWEST_TIMED = 32  # tokens from which the speed of reading is known
 _LOADED_BYTES_PER_S = 500e6  # from an ordinary disk, checked and given to llama.cpp
 _GAIN = 2  # times as fast as reading again, or it is not worth the disk
 
@@ -23,7 +22,7 @@ _logger = logging.getLogger("slipstream.prompt_cache")
 
 @dataclass(frozen=True, slots=True)
 class UnkeptPart:
-    """To be written into the prompt cache."""
+    """A part to be written into the prompt cache."""
 
     key: CacheKey
     chat: Chat
@@ -33,7 +32,7 @@ class UnkeptPart:
 
 
 class Reopening:
-    """Of one target. The thread that owns the target calls all methods."""
+    """The prompt cache of one target. The thread that owns the target calls all methods."""
 
     def __init__(self, target: Target, cache: PromptCache, identity: str) -> None:
         """`identity`: of the model's file."""
@@ -48,22 +47,22 @@ class Reopening:
 
     @classmethod
     def of(cls, target: Target, cache: PromptCache, identity: str) -> Reopening | None:
-        """None where nothing of this target can be kept, or its file is not known."""
+        """The prompt cache of a target; None if nothing of it can be kept, or its file is not known."""
         can = TargetFeature.KEEPS in target.features and bool(identity)
         return cls(target, cache, identity) if can else None
 
     def is_worth(self, held: Sequence[int], tokens: Sequence[int]) -> bool:
-        """Whether much of a prompt would be read again."""
+        """True if much of a prompt would be read again."""
         return len(tokens) - self._usable(held, tokens) >= _FEWEST
 
     def known(self, conversation: Hashable) -> list[int]:
-        """The tokens that are kept of a conversation; empty where it is new."""
+        """The tokens that are cached of a conversation; empty if it is new."""
         tokens = self._cache.latest(self._key, conversation) if isinstance(conversation, int) else []
         return tokens if all(0 <= token < len(self._vocabulary) for token in tokens) else []
 
     def reopen(self, session: Session, tokens: Sequence[int], stop: StopSignal) -> None:
-        """The session holds the beginning of `tokens` as far as that is kept, all but the last one at most. There are
-        no pictures among them."""
+        """Has the session hold the beginning of `tokens` as far as that is cached, all but the last one at most. There
+        are no pictures among them."""
         held = session.tokens
         usable = self._usable(before_pictures(held, session.runs), tokens)
         if len(tokens) - usable < _FEWEST:
@@ -85,13 +84,13 @@ class Reopening:
                 return
         _logger.info("%d of %d tokens were not read again", len(held) - usable, len(tokens))
 
-    def note_pace(self, num_tokens: int, seconds: float) -> None:
-        """So long it took to read so many."""
+    def note_speed(self, num_tokens: int, seconds: float) -> None:
+        """Notes the seconds it took to read `num_tokens`."""
         if num_tokens >= _FEWEST_TIMED:
             self._token_s = seconds / num_tokens
 
     def copy(self, session: Session, chat: Chat) -> UnkeptPart | None:
-        """As `ReplyWriter.copy_unkept`."""
+        """See `ReplyWriter.copy_unkept`."""
         held = tuple(before_pictures(session.tokens, session.runs))
         if len(held) < PART_TOKENS or not self._is_worth_it:
             return None
@@ -107,6 +106,6 @@ class Reopening:
         return UnkeptPart(self._key, chat, lacking, held[lacking.start : lacking.end], saved)
 
     def _usable(self, held: Sequence[int], tokens: Sequence[int]) -> int:
-        """How many of the tokens need not be read, as the target holds them."""
+        """The number of tokens that need not be read, as the target holds them."""
         common = common_prefix_length(held, tokens)
         return common if self._rolls_back or common == len(held) else 0

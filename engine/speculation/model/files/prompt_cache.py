@@ -3,13 +3,18 @@
 Each chat is a chain of parts of up to `PART_TOKENS` tokens, a file each, named by what it follows and what it is. Chats
 that begin alike share the parts of their beginning, and a chat that grows adds parts. Each part lies in the folder of
 the chat that it was written for, and is erased with it.
+
+The file of a part holds what a target holds of some tokens, the model and tokens it belongs to, and a digest of it all.
+llama.cpp trusts the bytes that it restores, so they are bounded and checked here before it sees them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import shutil
+import struct
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,29 +22,110 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 import numpy as np
+import numpy.typing as npt
 
-from engine.speculation.model.files.prompt_cache_file import (
-    CacheKey,
-    PartUnusable,
-    Tokens,
-    digest_of,
-    read_part,
-    read_tokens,
-    write_part,
-)
 from engine.speculation.model.interface import SavedPart
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.values.config import PromptCacheSettings
 from engine.values.logged import Loggable
-from engine.values.whole_file import private_folder
+from engine.values.whole_file import plain_file, private_folder, whole_file
+
+_MAGIC = b"SLPREAD1"
+_HEAD = struct.Struct("<8s16s16s16sIIQ")  # magic, model, layout, what it follows, start, tokens, bytes
+_DIGEST_BYTES = 32
+_MOST_TOKENS = 1 << 24
+_MOST_BYTES = 1 << 36
+
+Tokens = npt.NDArray[np.int32]  # shape (tokens,)
 
 PART_TOKENS = 256
-
 _FOLDER = "readings"
 _SUFFIX = ".read"
 _ROOM_BYTES = 1_000_000_000  # that the disk keeps for everything else
-
 _logger = logging.getLogger("slipstream.prompt_cache")
+
+
+class PartUnusable(Exception):
+    """The file is damaged, cut off, or of something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheKey:
+    """The key of a cached part: digests of the model's identity and of the target's layout."""
+
+    model: bytes
+    layout: bytes
+
+    @classmethod
+    def of(cls, identity: str, layout: str) -> CacheKey:
+        return cls(_digest(identity.encode()), _digest(layout.encode()))
+
+    @property
+    def root(self) -> bytes:
+        """The digest that the first part of every chat follows."""
+        return _digest(self.model + self.layout)
+
+
+def digest_of(follows: bytes, tokens: Sequence[int] | Tokens) -> bytes:
+    """The name of what ends with these tokens: all tokens before them count by the digest that they follow."""
+    return _digest(follows + np.asarray(tokens, np.int32).tobytes())
+
+
+def write_part(path: Path, key: CacheKey, follows: bytes, tokens: Sequence[int], part: SavedPart) -> int:
+    """Returns the bytes written. Raises OSError."""
+    head = _HEAD.pack(_MAGIC, key.model, key.layout, follows, part.start, len(tokens), len(part.data))
+    digest = hashlib.sha256()
+    with whole_file(path) as file:
+        for piece in (head, np.asarray(tokens, np.int32).tobytes(), part.data.data):
+            digest.update(piece)
+            file.write(piece)
+        file.write(digest.digest())
+        return file.tell()
+
+
+def read_tokens(path: Path, key: CacheKey, follows: bytes) -> Tokens:
+    """The tokens of the part in this file, from its beginning alone. Raises PartUnusable."""
+    try:
+        with plain_file(path) as file:
+            _, count, _ = _checked(file.read(_HEAD.size), os.fstat(file.fileno()).st_size, key, follows)
+            return np.frombuffer(file.read(4 * count), np.int32)
+    except OSError as error:
+        raise PartUnusable(error.strerror) from error
+
+
+def read_part(path: Path, key: CacheKey, follows: bytes) -> SavedPart:
+    """The whole part, checked. Raises PartUnusable."""
+    try:
+        with plain_file(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            start, count, _ = _checked(file.read(_HEAD.size), size, key, follows)
+            file.seek(0)
+            content = np.fromfile(file, np.uint8, size)
+    except (OSError, MemoryError) as error:
+        raise PartUnusable(str(error)) from error
+    if (
+        len(content) != size
+        or hashlib.sha256(content[:-_DIGEST_BYTES].data).digest() != content[-_DIGEST_BYTES:].tobytes()
+    ):
+        raise PartUnusable("its bytes have changed")
+    return SavedPart(content[_HEAD.size + 4 * count : -_DIGEST_BYTES], start, start + count)
+
+
+def _checked(head: bytes, size: int, key: CacheKey, follows: bytes) -> tuple[int, int, int]:
+    """The start, and the numbers of tokens and bytes, that fit the size of the file."""
+    if len(head) < _HEAD.size:
+        raise PartUnusable("it is cut off")
+    magic, model, layout, before, start, count, num_bytes = _HEAD.unpack(head)
+    if (magic, model, layout, before) != (_MAGIC, key.model, key.layout, follows):
+        raise PartUnusable("it is of something else")
+    is_bounded = start <= _MOST_TOKENS and 0 < count <= _MOST_TOKENS and num_bytes <= _MOST_BYTES
+    if not is_bounded or size != _HEAD.size + 4 * count + num_bytes + _DIGEST_BYTES:
+        raise PartUnusable("its size does not fit")
+    return start, count, num_bytes
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()[:16]
 
 
 class Chat:
@@ -80,7 +166,7 @@ class Lacking:
 
 
 class PromptCache:
-    """Any thread may use it. What fails is logged and does no harm: the tokens are read again."""
+    """The prompt cache. Any thread may use it. What fails is logged and does no harm: the tokens are read again."""
 
     def __init__(self, data_dir: Path, settings: PromptCacheSettings) -> None:
         self._folder = data_dir / _FOLDER
@@ -101,12 +187,12 @@ class PromptCache:
         return self.measure()
 
     def chat(self, number: int) -> Chat:
-        """The same object until the chat is forgotten."""
+        """The chat, the same object until it is forgotten."""
         with self._lock:
             return self._chats.setdefault(number, Chat(number))
 
     def drop_other_layouts(self, key: CacheKey) -> None:
-        """What an earlier build of llama.cpp, or another context, has read with this model."""
+        """Drops what an earlier build of llama.cpp, or another context, has read with this model."""
         with self._lock:
             old = [each for each in self._all if each.key.model == key.model and each.key.layout != key.layout]
             self._remove(old, Loggable("they are of another build or context"))
@@ -148,7 +234,7 @@ class PromptCache:
         return steps
 
     def read(self, step: Step) -> SavedPart | None:
-        """None where the part cannot be used; it is removed then."""
+        """The part; None if it cannot be used, and it is then removed."""
         part = step.part
         try:
             saved = read_part(part.path, part.key, part.follows)
@@ -164,7 +250,7 @@ class PromptCache:
         return saved
 
     def refuse(self, step: Step) -> None:
-        """llama.cpp cannot use it."""
+        """Removes a part that llama.cpp refused."""
         with self._lock:
             self._remove([step.part], Loggable("llama.cpp refused it"))
 
@@ -183,8 +269,8 @@ class PromptCache:
         return None
 
     def write(self, key: CacheKey, chat: Chat, lacking: Lacking, tokens: Sequence[int], saved: SavedPart) -> bool:
-        """Where there is room. Parts of this chat whose tokens are the first of these leave. `tokens`: of the part.
-        False: nothing more of this chat can be kept now."""
+        """Stores a part if there is room. Parts of this chat whose tokens are the first of these leave. `tokens`: of
+        the part. False: nothing more of this chat can be kept now."""
         digest = digest_of(lacking.follows, tokens)
         folder = self._folder / str(chat.number)
         path = folder / f"{key.model.hex()}-{key.layout.hex()}-{lacking.follows.hex()}-{digest.hex()}{_SUFFIX}"
@@ -207,7 +293,7 @@ class PromptCache:
         return True
 
     def forget(self, chat: int) -> None:
-        """What was read of this chat, also what is being written."""
+        """Erases what was read of this chat, including what is being written."""
         with self._lock:
             if known := self._chats.pop(chat, None):
                 known.is_forgotten = True
@@ -221,7 +307,7 @@ class PromptCache:
         return self.measure()
 
     def forget_others(self, chats: Collection[int]) -> None:
-        """What was read of all chats but these."""
+        """Erases what was read of all chats but these."""
         kept = {str(number) for number in chats}
         with self._lock:
             for number in [number for number in self._chats if str(number) not in kept]:
@@ -258,7 +344,7 @@ class PromptCache:
                 yield Step(part, start + common)
 
     def _tokens_of(self, part: _Part) -> Tokens | None:
-        """None where they are not what the name says; the part is removed then."""
+        """The tokens; None if they are not what the name says, and the part is then removed."""
         if part.tokens is None:
             try:
                 tokens = read_tokens(part.path, part.key, part.follows)
@@ -271,19 +357,19 @@ class PromptCache:
         return part.tokens
 
     def _shorter(self, part: _Part) -> list[_Part]:
-        """Those of the same chat that hold some of its tokens and no others."""
-        beside = [each for each in self._all if each.chat == part.chat and each.follows == part.follows]
+        """The parts of the same chat that hold some of its tokens and no others."""
+        siblings = [each for each in self._all if each.chat == part.chat and each.follows == part.follows]
         assert part.tokens is not None
         found = []
-        for each in beside:
+        for each in siblings:
             own = self._tokens_of(each)
             if each is not part and own is not None and np.array_equal(own, part.tokens[: len(own)]):
                 found.append(each)
         return found
 
     def _make_room(self, chat: Chat | None, num_bytes: int) -> bool:
-        """For so many bytes more of a chat. Other chats leave for it, the one that was used longest ago first, and as a
-        whole: the rest of a chain is of no use."""
+        """Makes room for `num_bytes` more of a chat. Other chats leave for it, the one that was used longest ago first,
+        and as a whole: the rest of a chain is of no use."""
         with self._lock:
             used = self.measure()
             try:
@@ -326,7 +412,7 @@ def _look(folder: Path) -> Iterator[_Part]:
 
 
 def _named(entry: os.DirEntry[str], chat: int) -> _Part | None:
-    """None for what is no part, such as a file that was not finished."""
+    """The part that a file holds; None for what is no part, such as a file that was not finished."""
     try:
         model, layout, follows, digest = map(bytes.fromhex, entry.name.removesuffix(_SUFFIX).split("-"))
         state = entry.stat(follow_symlinks=False)

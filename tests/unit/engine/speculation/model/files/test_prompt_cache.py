@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.speculation.model.files import prompt_cache as readings_module
-from engine.speculation.model.files.prompt_cache import PART_TOKENS, PromptCache
-from engine.speculation.model.files.prompt_cache_file import (
+from engine.speculation.model.files.prompt_cache import (
+    PART_TOKENS,
     CacheKey,
     PartUnusable,
+    PromptCache,
     digest_of,
     read_part,
     read_tokens,
