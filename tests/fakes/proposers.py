@@ -170,7 +170,7 @@ def _strings(target: Vocabulary) -> VocabularyMap:
 
 @cache
 def _direct_trie(target: Vocabulary) -> StringTrie:
-    return StringTrie.direct_only(_strings(target))
+    return StringTrie(_strings(target).only_direct())
 
 
 def drafting(proposer: Proposer, length: int = 4) -> Speculation:

@@ -167,7 +167,6 @@ class Inventor:
         self._vocabulary = target.vocabulary
         self._template = template
         self._seed = seed
-        self._end_of_prompt = self._vocabulary.special | self._vocabulary.end_of_generation
 
     def converse(self, number: int) -> Generator[ReadingStep, FloatRow, LabelledConversation]:
         """Raises TemplateFailed, PromptTooLong and TargetUnusable."""
@@ -176,7 +175,8 @@ class Inventor:
         dice = RandomDice(int(random.integers(2**63)))
         system = [] if idea.system is None else [ChatTurn(Role.SYSTEM, idea.system)]
         prompt = yield from self._write_prompt(idea, system, dice)
-        turns = (*system, ChatTurn(Role.USER, _closed(prompt)))
+        prompt += f"\n{_FENCE}" if prompt.count(_FENCE) % 2 else ""  # code that was begun ends
+        turns = (*system, ChatTurn(Role.USER, prompt))
         tokens = self._tokens(self._template.render(turns))
         reply, looped, labels = yield from self._write_reply(tokens, idea, dice)
         ids = (*tokens, *reply)
@@ -191,7 +191,7 @@ class Inventor:
         row = yield ReadingStep(tokens, begins=True)
         for _ in range(min(_MAX_USER_TOKENS, self._target.limits.context_size - len(tokens))):
             token = make_distribution(row, distribution_of, ()).draw(dice)
-            if token in self._end_of_prompt:
+            if token in self._vocabulary.silent:
                 return _text(data)
             data += self._vocabulary.pieces[token]
             if marker and marker in data:
@@ -210,29 +210,22 @@ class Inventor:
         room = min(_MAX_REPLY_TOKENS, self._target.limits.context_size - len(prompt))
         distribution_of = SamplingSettings(temperature=idea.reply_temperature)
         reply: list[int] = []
-        thoughts = []
+        labels, ends = [], self._vocabulary.end_of_generation
         loops = _LoopWatch()
         step = ReadingStep(prompt, begins=True)
         looped = False
-        while len(reply) < room and not looped and not (reply and self._ends(reply[-1])):
+        while len(reply) < room and not looped and ends.isdisjoint(reply[-1:]):
             row = yield step
             token = make_distribution(row, distribution_of, ()).draw(dice)
-            thoughts.append(likeliest(row, NUM_LIKELIEST))
+            labels.append(likeliest(row, NUM_LIKELIEST))
             reply.append(token)
             looped = loops.is_loop(reply)
             step = ReadingStep([token], begins=False)
-        tokens, logs = zip(*thoughts, strict=True)
+        tokens, logs = zip(*labels, strict=True)
         return reply, looped, Labels(np.stack(tokens), np.stack(logs))
 
-    def _ends(self, token: int) -> bool:
-        return token in self._vocabulary.end_of_generation
-
     def _tokens(self, text: str) -> list[int]:
-        """The tokens of a text with the first one, which some templates write themselves and others leave to the
-        tokenizer."""
-        tokens = self._target.tokenize(text)
-        begin = self._vocabulary.begin if self._vocabulary.begins_prompts else None
-        tokens = tokens if begin is None or tokens[:1] == [begin] else [begin, *tokens]
+        tokens = self._vocabulary.with_begin(self._target.tokenize(text))
         if len(tokens) >= self._target.limits.context_size:
             raise PromptTooLong(_TOO_LONG)
         return tokens
@@ -283,11 +276,6 @@ def _cut(text: str) -> str:
     if sentences is None:
         return text.rsplit(maxsplit=1)[0]
     return _BARE_NUMBER.sub("", sentences.group())
-
-
-def _closed(text: str) -> str:
-    """The text with a code block that was begun closed."""
-    return f"{text}\n{_FENCE}" if text.count(_FENCE) % 2 else text
 
 
 def _text(data: bytes) -> str:

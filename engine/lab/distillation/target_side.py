@@ -61,7 +61,7 @@ class TargetSide:
         path, name = self._file.path, self._file.name
         target = BatchTarget.load(path, name, TargetSettings(), lambda _progress: None, StopSignal())
         try:
-            begin, end = self._text(self.vocabulary.begin), self._text(self.vocabulary.end)
+            begin, end = map(self.vocabulary.text_of, (self.vocabulary.begin, self.vocabulary.end))
             template = ChatTemplate(target.description.chat_template or CHATML, begin, end)
             invent(target, template, corpus, self._settings.conversations, self._settings.seed, on_progress)
         finally:
@@ -97,9 +97,6 @@ class TargetSide:
         except TargetUnsupported:
             return False
         return not source.scales_positions and _BYTES_PER_WEIGHT * source.num_weights < free_memory()
-
-    def _text(self, token: int | None) -> str:
-        return "" if token is None else self.vocabulary.pieces[token].decode("utf-8", "replace")
 
 
 def _order(vocabulary: Path, replies: Path) -> BenchOrder:

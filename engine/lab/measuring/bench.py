@@ -127,7 +127,9 @@ class Bench:
                         break
                     comparisons.append(comparison)
                     on_compared(comparison)
-                    replies.append(self._continued(comparison))
+                    # The same reply for all modes: else their next questions would differ.
+                    continued = PLAIN if PLAIN in self._modes else next(iter(self._modes))
+                    replies.append(comparison.answers[continued].text)
         except Interrupted:
             interrupted = True
         return BenchOutcome(tuple(comparisons), tuple(skipped), dict(self._memory_mb), interrupted)
@@ -146,7 +148,3 @@ class Bench:
             return {}
         forks = {name: find_fork(answers[PLAIN], answer, self._gauge, stop) for name, answer in answers.items()}
         return {name: fork for name, fork in forks.items() if fork is not None}
-
-    def _continued(self, comparison: ModeComparison) -> str:
-        """The reply that a chat goes on with, the same for all modes: else their next questions would differ."""
-        return comparison.answers[PLAIN if PLAIN in self._modes else next(iter(self._modes))].text

@@ -86,9 +86,9 @@ def open_measurement(
                 drafting = make_drafting(target, costs, given_step, way)
             if drafting is not None:
                 draftings[mode], step_s = drafting, given_step(drafting.source)
-            policy = DraftPolicy(
-                costs, step_s=step_s, always=_always(order) if way.always else None, draws_trees=way.branches
-            )
+            length = order.draft_length
+            always = Always(length or 1, length or USUAL_LENGTH) if way.always else None
+            policy = DraftPolicy(costs, step_s=step_s, always=always, draws_trees=way.branches)
             source = None if drafting is None else drafting.source
             supplies, wanted = _supplies(target, memory, drafting), _wanted(way, costs, source)
             speculations[mode] = open_speculation(policy, supplies, wanted, at_once=True)
@@ -112,10 +112,6 @@ def _wanted(way: Way, costs: PassCosts, supplied: DrafterSource | None) -> list[
     if way.alone:
         return [each for each in catalogue.proposers(supplied) if each.origin.key == way.alone]
     return [each for each in catalogue.paying(costs, supplied) if each.origin.key != way.without]
-
-
-def _always(order: BenchOrder) -> Always:
-    return Always(order.draft_length or 1, order.draft_length or USUAL_LENGTH)
 
 
 def _costs(order: BenchOrder, target: Target, stop: StopSignal) -> tuple[PassCosts, GivenStep]:

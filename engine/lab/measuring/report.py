@@ -49,7 +49,8 @@ def make_report(
         "modes": {
             mode: {
                 **_mode(mode, outcome, subject.pass_costs, means),
-                **_prepared(preparations.get(mode, Preparation())),
+                "prepare_s": round(preparations.get(mode, Preparation()).seconds, 2),
+                "prepared_mb": round(preparations.get(mode, Preparation()).memory_mb, 1),
             }
             for mode in modes
         },
@@ -114,10 +115,6 @@ def _mode(mode: str, outcome: BenchOutcome, pass_costs: Mapping[int, float], mea
             task: _task(mode, [each for each in comparisons if each.question.task == task], means) for task in tasks
         },
     }
-
-
-def _prepared(preparation: Preparation) -> Json:
-    return {"prepare_s": round(preparation.seconds, 2), "prepared_mb": round(preparation.memory_mb, 1)}
 
 
 def _counts(answers: Sequence[ModeAnswer]) -> Json:

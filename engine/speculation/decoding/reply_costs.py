@@ -79,7 +79,8 @@ class ReplyCosts:
         machine is neither blamed on drafts nor credited to them. 0 where nothing was written."""
         passes = self._passes
         dearer = math.exp(self._drafted.value - self._speed) if self._drafted.number else 1.0
-        spent = sum(count * self._multiple(rows, dearer) for rows, count in figures.passes.items())
+        costs = {rows: math.exp(self._logs.get(rows, 0.0)) * (dearer if rows > 1 else 1.0) for rows in figures.passes}
+        spent = sum(count * costs[rows] for rows, count in figures.passes.items())
         more_s = passes.change_s * figures.num_changes + figures.draft_s
         spent += more_s / (math.exp(self._speed) if self._num_told else passes.of(1))
         return figures.num_written / spent if spent > 0 else 0.0
@@ -107,9 +108,6 @@ class ReplyCosts:
         if not told:
             return math.log(self._passes.of(1))
         return (plain.sum + (told - plain.number) * (drafted.value if drafted.number else 0.0)) / told
-
-    def _multiple(self, rows: int, dearer: float) -> float:
-        return math.exp(self._logs.get(rows, 0.0)) * (dearer if rows > 1 else 1.0)
 
     def _begin(self) -> None:
         self._plain, self._drafted = _Mean(), _Mean()

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 
 from engine.speculation.drafter.config_file import NUM_OUTPUTS
 from engine.speculation.drafter.files import read_json
+from engine.speculation.drafter.from_gguf import GgufWeights
 from engine.speculation.drafter.merged import MergedDrafter
 from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.model.files.gguf_header import read_header
@@ -105,8 +106,6 @@ def _ends(source: Path) -> dict[str, Any]:
 
 
 def _save_tokenizer(gguf: Path, folder: Path) -> None:
-    from engine.speculation.drafter.from_gguf import GgufWeights
-
     try:
         GgufWeights(gguf).tokenizer.save_pretrained(folder)
     except Exception as error:  # transformers may raise anything for a file that it does not know

@@ -133,7 +133,7 @@ class GgufVocabulary:
 
     def __init__(self, source: SpellingVocabulary, chat_template: str | None = None) -> None:
         vocabulary = source.vocabulary
-        self.special = vocabulary.special | vocabulary.end_of_generation
+        self.special = vocabulary.silent
         self.end = vocabulary.end
         self.pieces = tuple(b"" if token in self.special else piece for token, piece in enumerate(vocabulary.pieces))
         self.fingerprint = vocabulary.fingerprint
@@ -144,12 +144,8 @@ class GgufVocabulary:
         if b"".join(self.pieces[token] for token in source.spell("a")) == b" a":  # SentencePiece begins with a space
             self._spell, stray = self._spell_in_the_middle, STRAY_OR_MARK
         self._exact = ExactEncoder(self.pieces, self._spell, stray)
-        self._begin = [vocabulary.begin] if vocabulary.begins_prompts and vocabulary.begin is not None else []
-        texts = (
-            "" if token is None else vocabulary.pieces[token].decode("utf-8", "replace")
-            for token in (vocabulary.begin, vocabulary.end)
-        )
-        self._format = PromptFormat(chat_template, *texts)
+        begin, end = map(vocabulary.text_of, (vocabulary.begin, vocabulary.end))
+        self._format = PromptFormat(chat_template, begin, end)
 
     def encode(self, data: bytes) -> list[int] | None:
         return self._exact.encode(data)
@@ -169,8 +165,7 @@ class GgufVocabulary:
         ]
 
     def encode_prompt(self, turns: Sequence[ChatTurn]) -> list[int]:
-        tokens = self._source.tokenize(self._format.render(turns)[0])
-        return tokens if tokens[: len(self._begin)] == self._begin else self._begin + tokens
+        return self._source.vocabulary.with_begin(self._source.tokenize(self._format.render(turns)[0]))
 
     def _split(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text, without those before the first."""

@@ -249,7 +249,7 @@ class StoredMatrix:
     bias: torch.Tensor | None = None  # float32 [outputs]
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
-        return self._loaded().times(rows)
+        return DenseMatrix(self.read().t().to(torch.float32), self.bias).times(rows)
 
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return states + self.times(rows)
@@ -260,9 +260,6 @@ class StoredMatrix:
 
     def plus(self, addition: torch.Tensor) -> StoredMatrix:
         return StoredMatrix(lambda: self.read() + addition.to(torch.bfloat16), self.bias)
-
-    def _loaded(self) -> DenseMatrix:
-        return DenseMatrix(self.read().t().to(torch.float32), self.bias)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

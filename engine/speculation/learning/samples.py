@@ -133,7 +133,7 @@ class SampleMaker:
     def visible(self, tokens: Tokens) -> npt.NDArray[np.bool_]:
         """Which of a reply's tokens a drafter gets to see: all but the target's own special tokens, and the end of the
         reply."""
-        visible = ~np.isin(tokens, sorted(self._target.special | self._target.end_of_generation))
+        visible = ~np.isin(tokens, sorted(self._target.silent))
         visible[-1] |= int(tokens[-1]) in self._target.end_of_generation
         return visible
 

@@ -61,9 +61,22 @@ class Vocabulary:
         return SpecialTokens({token: self.pieces[token] for token in self.special | ends}, self.pieces)
 
     @cached_property
+    def silent(self) -> frozenset[int]:
+        """Tokens that are no text: special ones, and those that end a reply."""
+        return self.special | self.end_of_generation
+
+    def text_of(self, token: int | None) -> str:
+        return "" if token is None else self.pieces[token].decode("utf-8", "replace")
+
+    def with_begin(self, tokens: list[int]) -> list[int]:
+        """A prompt with its first token, which some templates write themselves and others leave to the tokenizer."""
+        begin = self.begin if self.begins_prompts else None
+        return tokens if begin is None or tokens[:1] == [begin] else [begin, *tokens]
+
+    @cached_property
     def fingerprint(self) -> str:
         """A digest that is the same for all targets with the same tokens; what is learned is stored under it."""
-        return fingerprint(self.pieces, self.special | self.end_of_generation)
+        return fingerprint(self.pieces, self.silent)
 
 
 @dataclass(frozen=True, slots=True)

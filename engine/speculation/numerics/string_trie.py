@@ -80,11 +80,6 @@ class StringTrie:
         self.root_mask: npt.NDArray[np.float32] = np.full(strings.num_draft_tokens, -np.inf, dtype=np.float32)
         self.root_mask[self._rows[strings.order, 0]] = 0
 
-    @classmethod
-    def direct_only(cls, strings: VocabularyMap) -> StringTrie:
-        """A trie of the tokens that are one draft token, for drafting without merging."""
-        return cls(strings.only_direct())
-
     def untaught(self) -> StringTrie:
         """A new trie of the same map, ignoring what was assigned in this one."""
         return StringTrie(self._map)

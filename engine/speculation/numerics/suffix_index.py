@@ -69,8 +69,9 @@ class SortedPlaces:
     def find(self, tail: Sequence[int], limit: int) -> list[Occurrence]:
         """Up to `limit` places that end as `tail` does: those most like it, the longest match last, and of matches of
         one length the latest. Matches of at most half the longest length say little next to it, and are left out."""
-        wanted = _packed(tail[-LONGEST_MATCH:])[::-1]
-        low = high = self._first(wanted)  # the longest matches are next to where the tail would be
+        wanted: bytes | bytearray = _packed(tail[-LONGEST_MATCH:])[::-1]
+        # The longest matches are next to where the tail would be.
+        low = high = bisect_left(self._order, wanted, key=self._ending(len(wanted)))
         below, above = self._length(low - 1, wanted), self._length(high, wanted)
         least = max(SHORTEST_MATCH, max(below, above) // 2 + 1)
         found: list[tuple[int, int]] = []
@@ -92,9 +93,6 @@ class SortedPlaces:
             found += [(shortest, place) for place in others[len(found) - limit :]]
         return [Occurrence(self.tokens, place, length) for length, place in sorted(found)]
 
-    def _first(self, wanted: bytes | bytearray) -> int:
-        return bisect_left(self._order, wanted, key=self._ending(len(wanted)))
-
     def _latest(self, wanted: bytes | bytearray, low: int, high: int, limit: int) -> list[int]:
         """The latest places that end with `wanted`, in order; all between `low` and `high` do, and only some of the
         others are looked at."""
@@ -103,7 +101,7 @@ class SortedPlaces:
         end = bisect_right(order, wanted, high, min(len(order), high + _MOST_ALIKE), key=ending)
         return sorted(order[first:end])[-limit:]
 
-    def _length(self, at: int, wanted: bytes) -> int:
+    def _length(self, at: int, wanted: bytes | bytearray) -> int:
         """The number of tokens of a tail that the place at that position of the order shares."""
         if not 0 <= at < len(self._order):
             return 0

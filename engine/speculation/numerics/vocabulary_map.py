@@ -126,7 +126,7 @@ class VocabularyMap:
         return cls(strings, order, num_draft_tokens)
 
     def only_direct(self) -> VocabularyMap:
-        """The same map without the strings of more than one token."""
+        """The map without the strings of more than one token, for drafting without merging."""
         strings = self.strings.copy()
         strings[strings[:, 1] != NO_TOKEN] = NO_TOKEN
         return self._of(strings, self.num_draft_tokens)

@@ -153,7 +153,7 @@ class DraftPolicy:
         if context.owner != self._owner:
             self._change_owner(context.owner)
         self._costs.enter(len(context.tokens))
-        rate = self._rate()
+        rate = max(1 / self._passes.of(1), self._recent.rate)  # tokens that a second would bring otherwise
         if context.max_branches > 1 and not self._may_branch(rate):
             context = replace(context, max_branches=1)
         if self._always is not None:
@@ -303,10 +303,6 @@ class DraftPolicy:
         change of rows there and back, imprecise estimates, and what the draft stakes."""
         change_s = self._costs.change_to_draft_s
         return _MARGIN + rate * change_s + self._budget.caution((seconds + change_s) / self._passes.of(1))
-
-    def _rate(self) -> float:
-        """The going rate: tokens that a second would bring otherwise."""
-        return max(1 / self._passes.of(1), self._recent.rate)
 
     def _note_passed_up(self, guess: Draft, written: int) -> None:
         """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""

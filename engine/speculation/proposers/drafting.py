@@ -77,12 +77,11 @@ class Translator:
         """`maps`: the folder of vocabulary maps. Takes seconds the first time, when the map is built, before which
         `pause` is called. The drafter can guess its first `num_outputs` tokens; without `merges`, several of them never
         become one of the target."""
-        never_drafted = target.special | target.end_of_generation
         pieces, outputs = drafter.pieces, num_outputs or len(drafter.pieces)
 
         def build() -> VocabularyMap:
             pause()
-            return VocabularyMap.build(target.pieces, never_drafted, pieces, drafter.encode_many, outputs)
+            return VocabularyMap.build(target.pieces, target.silent, pieces, drafter.encode_many, outputs)
 
         self._pair = target.fingerprint, drafter.fingerprint
         self.map = open_map(maps, self._pair[0], f"{drafter.fingerprint} {outputs}", build)
@@ -91,7 +90,7 @@ class Translator:
     def open(self, memory: NgramMemory | None) -> tuple[StringTrie, NgramCache | None, Callable[..., None]]:
         """Opens what a proposer translates with, and a function that stores changes to it. Raises StoreUnusable."""
         if not self._merges:
-            return StringTrie.direct_only(self.map), None, lambda _changed: None
+            return StringTrie(self.map.only_direct()), None, lambda _changed: None
         trie = StringTrie(self.map)
         cache = NgramCache(trie)
         if memory is not None:

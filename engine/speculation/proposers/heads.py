@@ -68,7 +68,7 @@ class HeadsProposer(SuppliedProposer):
     def __init__(self, heads: Heads, target: Vocabulary, label: str = "heads") -> None:
         super().__init__(label)
         self._heads = heads
-        self._silent = target.special | target.end_of_generation  # a draft ends before such a token
+        self._silent = target.silent  # a draft ends before such a token
         self._calibration = Calibration([*_PRIORS * MOST_HEADS, *_BRANCH_PRIORS * MOST_HEADS, *_AFTER_PRIORS])
         self._outlook: _Outlook | None = None  # of this round
         self._counts = True  # whether its guesses are to be noted in `_guesses`

@@ -91,7 +91,8 @@ class Selection:
 
     def choose(self, current: str = "") -> DrafterChoice:
         """`current`: the key of the drafter in use, which stays unless another is clearly better."""
-        prospects = sorted(self._prospects(), key=lambda each: -each.speedup)
+        usable = [self.prospect(each) for key, each in self._applicants.items() if key not in self._unusable]
+        prospects = sorted(usable, key=lambda each: -each.speedup)
         best = prospects[0] if prospects else None
         mine = next((each for each in prospects if each.source.key == current), None)
         if mine is not None and best is not None and best.speedup <= mine.speedup * _CLEARLY_BETTER:
@@ -130,9 +131,6 @@ class Selection:
     def is_clearly_better(self, prospect: DrafterProspect, choice: DrafterChoice) -> bool:
         """True if it would replace the chosen drafter."""
         return prospect.speedup > self.speedup_of(choice) * _CLEARLY_BETTER and self._could_pay(prospect.step_s)
-
-    def _prospects(self) -> list[DrafterProspect]:
-        return [self.prospect(each) for key, each in self._applicants.items() if key not in self._unusable]
 
     def _could_pay(self, step_s: float) -> bool:
         return expected_speedup(self._passes, _GENEROUS_CHANCE, _GENEROUS_CHANCE, step_s) > 1

@@ -124,5 +124,4 @@ class SharedVocabularyDrafter(DrafterProposer):
 
 def _texts(target: Vocabulary) -> list[bytes]:
     """The target's tokens as bytes, empty for special ones."""
-    silent = target.special | target.end_of_generation
-    return [b"" if token in silent else piece for token, piece in enumerate(target.pieces)]
+    return [b"" if token in target.silent else piece for token, piece in enumerate(target.pieces)]

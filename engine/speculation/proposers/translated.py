@@ -61,7 +61,7 @@ class TranslatedDrafter(DrafterProposer):
         self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
         self._vocabulary = vocabulary
         self._target = target
-        self._speller = Speller(target.pieces, target.special | target.end_of_generation, vocabulary.pieces)
+        self._speller = Speller(target.pieces, target.silent, vocabulary.pieces)
         self._prompt: list[int] = []  # the turns, in the drafter's tokens
         self._begin_reply()
 

@@ -56,11 +56,10 @@ class PromptBuilder:
         self._filler = _filler(vocabulary)
         self._target = target
         self._words = LongTexts(target)
-        self._begin = vocabulary.begin if vocabulary.begins_prompts else None
         self._template = ChatTemplate(
             target.description.chat_template,
-            begin=_piece(target, vocabulary.begin),
-            end=_piece(target, vocabulary.end),
+            begin=vocabulary.text_of(vocabulary.begin),
+            end=vocabulary.text_of(vocabulary.end),
         )
         self._thinking = self._template.thinking(vocabulary.pieces)
         self._template.render(
@@ -200,7 +199,9 @@ class PromptBuilder:
                     size=size,
                 )
             words = PromptText(text, bytes(len(text)))
-            tokens = _continued(self._target, words, held, self._with_begin(self._words.tokenize(words, stop)))
+            tokens = _continued(
+                self._target, words, held, self._target.vocabulary.with_begin(self._words.tokenize(words, stop))
+            )
         else:
             tokens = [*text]
             if not all(0 <= token < len(self._target.vocabulary) for token in tokens):
@@ -266,7 +267,9 @@ class PromptBuilder:
                     tokens += part_of_picture
             follows = held[len(tokens) :] if list(held[: len(tokens)]) == tokens else ()
             spelled = self._words.tokenize(words, stop)
-            tokens += _continued(self._target, words, follows, spelled if number else self._with_begin(spelled))
+            tokens += _continued(
+                self._target, words, follows, spelled if number else self._target.vocabulary.with_begin(spelled)
+            )
         if runs and max(start + run.num_places for start, run in runs.items()) == len(tokens):
             raise TemplateFailed("The chat template inside this model ends with a picture; choose another model.")
         return tuple(tokens), runs
@@ -305,10 +308,6 @@ class PromptBuilder:
             parts += [PromptText(thought.text), tags.ending if thought.is_whole else ""]
         spelled = joined([*parts, PromptText(begun[place:])])
         return spelled if isinstance(spelled, PromptText) else PromptText(spelled)
-
-    def _with_begin(self, tokens: list[int]) -> list[int]:
-        """The tokens with the first one, which some templates write themselves and others leave to the tokenizer."""
-        return tokens if self._begin is None or tokens[:1] == [self._begin] else [self._begin, *tokens]
 
 
 def _continued(target: PromptReader, text: PromptText, held: Sequence[int], tokens: list[int]) -> list[int]:
@@ -405,10 +404,6 @@ def _borders(
     else:
         yield len(held), place
     yield after_special
-
-
-def _piece(target: PromptReader, token: int | None) -> str:
-    return "" if token is None else target.vocabulary.pieces[token].decode("utf-8", "replace")
 
 
 def _filler(vocabulary: Vocabulary) -> int:

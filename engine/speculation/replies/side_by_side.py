@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -73,7 +73,9 @@ class _Writing(Generic[_Key]):
     def take(self, logits: FloatRow) -> None:
         """Takes the row after the last token."""
         row, sampling = RowScan(logits, NUM_NOTED), self._task.sampling
-        token = distribution_of(row, sampling, self._window(sampling.penalty_window)).draw(self._dice)
+        size = sampling.penalty_window
+        history = [*self._task.prompt[-size:], *self.tokens][-size:] if size else ()
+        token = distribution_of(row, sampling, history).draw(self._dice)
         self._notes.note(token, row)
         self.tokens.append(token)
         self.repeats = self.repeats or (len(self.tokens) % LOOK_EVERY == 0 and repeats(self.tokens))
@@ -87,9 +89,6 @@ class _Writing(Generic[_Key]):
         reply = self._notes.first(len(self.tokens))
         assert reply is not None
         return self._task.key, reply
-
-    def _window(self, size: int) -> Sequence[int]:
-        return [*self._task.prompt[-size:], *self.tokens][-size:] if size else ()
 
 
 def _begin(target: ParallelTarget, task: Task[_Key], first: int, times: int, stop: StopSignal) -> list[_Writing[_Key]]:

@@ -117,7 +117,7 @@ class ChatTemplate:
         most = _WRITTEN + _WRITTEN_PER_MESSAGE * len(turns) + _WRITTEN_PER_CHARACTER * num_said
         text = self._run(messages, True, asked.names, most, asked.patience)
         if self._reads_parts and not _is_told(text, turns):  # some read messages only where they come in parts
-            parts = [_in_parts(message) for message in messages]
+            parts = [{**each, "content": [{"type": "text", "text": each["content"]}]} for each in messages]
             in_parts = self._run(parts, True, asked.names, most, asked.patience)
             text = in_parts if _is_told(in_parts, turns) else text
         if num_pictures_in(text) != sum(len(turn.pictures) for turn in turns):
@@ -171,10 +171,6 @@ def _is_told(text: str, turns: Sequence[ChatTurn]) -> bool:
     """True if a prompt contains the last message and all pictures."""
     num_pictures = sum(len(turn.pictures) for turn in turns)
     return num_pictures_in(text) == num_pictures and (not turns or turns[-1].text.strip() in text)
-
-
-def _in_parts(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
 def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:

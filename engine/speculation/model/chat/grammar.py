@@ -162,22 +162,18 @@ class _Desk:
         limits = Limits(memory_bytes=_MEMORY_BYTES + _BYTES_PER_TOKEN * len(vocabulary))
         self._child = Child(serve, (), limits)
         try:
-            special = vocabulary.special | vocabulary.end_of_generation
-            self._child.ask(packed_vocabulary(vocabulary.pieces, special), OPENING_S, stop.is_set)
+            self._child.ask(packed_vocabulary(vocabulary.pieces, vocabulary.silent), OPENING_S, stop.is_set)
         except ChildEnded as error:
             raise SettingInvalid(TOO_MUCH) from error
 
     def _answered(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
-        answer = self._said(question, seconds, stop)
+        try:
+            answer = self._child.ask(json.dumps(question).encode(), seconds, stop.is_set)
+        except ChildEnded as error:
+            raise SettingInvalid(TOO_MUCH) from error
         if answer[:1] == b"-":
             raise SettingInvalid(unpacked(json.loads(answer[1:])))
         return answer[1:]
-
-    def _said(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
-        try:
-            return self._child.ask(json.dumps(question).encode(), seconds, stop.is_set)
-        except ChildEnded as error:
-            raise SettingInvalid(TOO_MUCH) from error
 
 
 @cache

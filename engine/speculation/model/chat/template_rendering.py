@@ -36,9 +36,8 @@ from engine.speculation.model.chat.traced_text import (
     is_said,
     made_of,
     traced,
-    untraced,
 )
-from engine.speculation.model.prompt_text import PromptText, from_json
+from engine.speculation.model.prompt_text import PromptText, from_json, said_in
 from engine.values.sentences import packed, say
 
 _NUM_KEPT = 8  # compiled templates
@@ -76,7 +75,7 @@ def rendered(source: str, names: Mapping[str, Any], most: int) -> PromptText:
     text = _told(lambda: _compiled(source).render(traced(names)))
     if len(text) > most:
         raise Refused(say("it writes far more than was said"), is_exhausted=True)
-    return untraced(text)
+    return PromptText(text, said_in(text))
 
 
 def _told(work: Callable[[], T]) -> T:

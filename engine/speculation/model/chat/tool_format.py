@@ -82,14 +82,14 @@ class ToolFormat:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": PromptText(names[call]), "arguments": self._arguments(call.arguments)},
+                "function": {
+                    "name": PromptText(names[call]),
+                    "arguments": PromptText(call.arguments) if self.takes_text else said(parsed_object(call.arguments)),
+                },
             }
             for call in calls
         ]
         return {"role": Role.ASSISTANT.value, "content": text, "tool_calls": told}
-
-    def _arguments(self, text: str) -> Any:
-        return PromptText(text) if self.takes_text else said(parsed_object(text))
 
 
 def _spelled(name: str, arguments: str) -> str:

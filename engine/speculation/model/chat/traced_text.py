@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
-from engine.speculation.model.prompt_text import PromptText, joined, said_in
+from engine.speculation.model.prompt_text import PromptText, joined
 
 
 class TracedText(PromptText):
@@ -146,8 +146,3 @@ def traced(value: Any) -> Any:
     if isinstance(value, dict):
         return {traced(key): traced(each) for key, each in value.items()}
     return [traced(each) for each in value] if isinstance(value, list) else value
-
-
-def untraced(text: str) -> PromptText:
-    """The text without the tracing methods."""
-    return PromptText(text, said_in(text))

@@ -31,8 +31,7 @@ def sample_tokens(source: TokenizingVocabulary, count: int) -> list[int]:
     """Ordinary tokens, the same every time and all different: those of a text in their order, then others. They are
     repeated only if the vocabulary has fewer."""
     vocabulary = source.vocabulary
-    no_text = vocabulary.special | vocabulary.end_of_generation
-    ordinary = (token for token in (*source.tokenize(_TEXT), *range(len(vocabulary))) if token not in no_text)
+    ordinary = (token for token in (*source.tokenize(_TEXT), *range(len(vocabulary))) if token not in vocabulary.silent)
     distinct = list(islice(dict.fromkeys(ordinary), count)) or [0]
     return list(islice(cycle(distinct), count))
 

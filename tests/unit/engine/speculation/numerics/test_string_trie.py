@@ -128,5 +128,5 @@ def test_the_static_string_stays_what_the_map_says() -> None:
 
 
 def test_direct_only_knows_single_tokens_alone() -> None:
-    trie = StringTrie.direct_only(map_of([(0, 1), (2,), (0,)]))
+    trie = StringTrie(map_of([(0, 1), (2,), (0,)]).only_direct())
     check(trie, Naive([(), (2,), (0,)]))
