@@ -91,5 +91,5 @@ class PersonalService:
         if pair is None or not self._learning.can_learn or learned.adapters.get(pair):
             return None
         candidate = self._repository.candidate(*pair)
-        num_left = Capital.of(() if candidate is None else candidate.capital).num_left
+        num_left = Capital.of(() if candidate is None else candidate.capital).better.num_left
         return LearningProgress(learned.scored.get(pair, 0), num_left, self._learning.awaits_power)

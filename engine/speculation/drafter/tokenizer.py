@@ -153,7 +153,10 @@ def _converted(folder: Path) -> dict[str, Any]:
     return content
 
 
-class MiddleEncoder:
+class MiddleEncoder(ExactEncoder):
+    """Makes a tokenizer.json split bytes in the middle of a text: nothing is put in front, and no special token is
+    recognised."""
+
     def __init__(self, content: Mapping[str, Any], model: Any, spelling: Spelling, pieces: tuple[bytes, ...]) -> None:
         """`content` is that of a tokenizer.json, `model` its model, `pieces` are the bytes of every token."""
         edited = _without_frame(content, pieces)
@@ -165,13 +168,9 @@ class MiddleEncoder:
         if spelling is Spelling.BYTE_LEVEL:
             # Merges alone, over the alphabet: these encode any bytes, also parts of characters.
             letters = {byte: letter for letter, byte in byte_alphabet().items()}
-            self._exact = ExactEncoder(pieces, encode_text, STRAY, partial(_merged, Tokenizer(own_model), letters))
+            super().__init__(pieces, encode_text, STRAY, partial(_merged, Tokenizer(own_model), letters))
         else:
-            self._exact = ExactEncoder(pieces, encode_text, STRAY_OR_MARK)
-
-    def encode(self, data: bytes) -> list[int] | None:
-        """The tokens; None where none have exactly these bytes."""
-        return self._exact.encode(data)
+            super().__init__(pieces, encode_text, STRAY_OR_MARK)
 
     def encode_many(self, items: Sequence[bytes]) -> list[list[int] | None]:
         """Runs `encode` for many short items, several at a time."""
@@ -180,7 +179,7 @@ class MiddleEncoder:
         texts: list[str] = []
         for place, data in enumerate(items):
             text = data.decode("utf-8", "surrogateescape")
-            if self._exact.is_plain(text):
+            if self.is_plain(text):
                 places.append(place)
                 texts.append(text)
             else:
@@ -190,7 +189,7 @@ class MiddleEncoder:
             encodings = self._tokenizer.encode_batch_fast(texts[some], add_special_tokens=False)
             for place, encoding in zip(places[some], encodings, strict=True):
                 tokens = encoding.ids
-                results[place] = tokens if self._exact.spells(tokens, items[place]) else self.encode(items[place])
+                results[place] = tokens if self.spells(tokens, items[place]) else self.encode(items[place])
         return results
 
 

@@ -190,10 +190,6 @@ class Capital:
             return cls()
         return cls(Bets(tuple(numbers[:size])), Bets(tuple(numbers[size : 2 * size])), numbers[-2], numbers[-1])
 
-    @property
-    def num_left(self) -> int:
-        return self.better.num_left
-
     def take(self, saved: float, rounds: float) -> None:
         """Takes in the rounds that the candidate saved, and those with what is in use."""
         self.weight = min(self.weight + 1, _MOST_WEIGHT)

@@ -92,28 +92,23 @@ class Translation:
     def __init__(self, trie: StringTrie, spell: Spell) -> None:
         self._trie = trie
         self._spell = spell
-        self._tail: list[int] = []  # leads from the root to `node`
+        self.open: list[int] = []  # the open tail: draft tokens that lead from the root to `node`
         self._ended = False
         self.node = trie.root  # draft tokens that are no children of it close the tail
         self.segments: list[Segment] = []  # that are settled
         self.settled: list[int] = []  # their target tokens
 
     @property
-    def open(self) -> Sequence[int]:
-        """The draft tokens that lead from the root to `node`."""
-        return self._tail
-
-    @property
     def num_tokens(self) -> int:
         """The number of target tokens, including the open one at the end."""
-        return len(self.settled) + bool(self._tail)
+        return len(self.settled) + bool(self.open)
 
     def push(self, draft_token: int) -> bool:
         """Adds a draft token. Returns False where the translation ends: this token, or one that it closed, cannot be
         spelled, and no token after it is taken."""
         if self._ended:
             return False
-        self._tail.append(draft_token)
+        self.open.append(draft_token)
         child = self.node.children.get(draft_token)
         if child is not None and child.children:
             self.node = child
@@ -122,25 +117,25 @@ class Translation:
 
     def whole(self) -> list[Segment]:
         """All segments, with the open tail translated as if no draft token came after it. Changes nothing."""
-        return [*self.segments, *translate(self._trie, self._tail, self._spell)]
+        return [*self.segments, *translate(self._trie, self.open, self._spell)]
 
     def finish(self) -> tuple[int, ...]:
         return tuple(token for segment in self.whole() for token in segment.tokens)
 
     def _settle(self) -> bool:
         """Settles segments from the start of the tail on, until the rest can still grow into a longer match."""
-        while self._tail:
-            segment, node = _first_segment(self._trie, self._tail, 0, self._spell)
+        while self.open:
+            segment, node = _first_segment(self._trie, self.open, 0, self._spell)
             if node is not None:
                 self.node = node
                 return True
             if segment is None:
                 self._ended = True
-                self._tail.clear()
+                self.open.clear()
                 break
             self.segments.append(segment)
             self.settled.extend(segment.tokens)
-            del self._tail[: segment.num_draft]
+            del self.open[: segment.num_draft]
         self.node = self._trie.root
         return not self._ended
 

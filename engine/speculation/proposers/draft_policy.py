@@ -21,7 +21,6 @@ from itertools import pairwise
 from engine.speculation.model.interface import TargetFeature
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain, likeliest_first
-from engine.speculation.numerics.estimates import Baseline
 from engine.speculation.numerics.habits import Expected
 from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, call
 from engine.speculation.proposers.costs import RoundCosts
@@ -61,7 +60,7 @@ class DraftPolicy:
     ) -> None:
         """`step_s`: seconds of a costly proposer's guess, as given; None: learn them. `known`: what was known of the
         proposers earlier. `draws_trees`: whether drafts may branch, where the target can check that."""
-        self._passes = passes
+        self.passes = passes
         self._costs = RoundCosts(passes)
         self._step_s = step_s
         self._always = always
@@ -82,7 +81,7 @@ class DraftPolicy:
 
     def join(self, proposer: Proposer) -> None:
         """Adds a proposer, or replaces the one of the same origin. Raises what measuring its cost raises."""
-        candidate = None if proposer.is_free else CostlyProposer(proposer, self._passes, self._step_s)
+        candidate = None if proposer.is_free else CostlyProposer(proposer, self.passes, self._step_s)
         key, label = proposer.origin.key, label_of(proposer)
         if proposer.calibration is not None and label in self._known.chances:
             proposer.calibration.know(self._known.chances[label])
@@ -108,20 +107,12 @@ class DraftPolicy:
         self._costly = tuple(each for each in self._costly if each.proposer.origin.key != key)
 
     @property
-    def baseline(self) -> Baseline:
-        return self._costs.baseline
-
-    @property
-    def passes(self) -> PassCosts:
-        return self._passes
-
-    @property
     def known(self) -> LearnedPolicy:
         """Everything worth keeping, including what was known of proposers that are absent now."""
         chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
         standings = {label_of(each.proposer): each.standing.known for each in self._costly}
         return LearnedPolicy(
-            self._passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings}
+            self.passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings}
         )
 
     @property
@@ -142,7 +133,7 @@ class DraftPolicy:
         are any."""
         if self._costly:
             return any(candidate.costs.can_pay for candidate in self._costly)
-        return self._passes.best_ratio > FASTER
+        return self.passes.best_ratio > FASTER
 
     @property
     def activity(self) -> Activity:
@@ -153,7 +144,7 @@ class DraftPolicy:
         if context.owner != self._owner:
             self._change_owner(context.owner)
         self._costs.enter(len(context.tokens))
-        rate = max(1 / self._passes.of(1), self._recent.rate)  # tokens that a second would bring otherwise
+        rate = max(1 / self.passes.of(1), self._recent.rate)  # tokens that a second would bring otherwise
         if context.max_branches > 1 and not self._may_branch(rate):
             context = replace(context, max_branches=1)
         if self._always is not None:
@@ -164,7 +155,7 @@ class DraftPolicy:
             longest = min(longest, self._always.longest)
             draft, _ = candidate.draft(context, longest, worth)
             return candidate.paying(draft, longest, rate, self._always.shortest)
-        worth, reach = GoingRate(self._passes, rate), min(longest, MAX_LENGTH)
+        worth, reach = GoingRate(self.passes, rate), min(longest, MAX_LENGTH)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         self.has_passed_up = False
@@ -199,7 +190,7 @@ class DraftPolicy:
             call(proposer, proposer.end_reply)
 
     def _change_owner(self, owner: Owner) -> None:
-        self._owner, self._recent = owner, RecentRounds(self._passes.of(1))
+        self._owner, self._recent = owner, RecentRounds(self.passes.of(1))
         for proposer in self._all():
             call(proposer, proposer.change_owner)
             if proposer.calibration is not None:
@@ -236,7 +227,7 @@ class DraftPolicy:
         """Adds what free proposers want to learn to the draft. A draft of a costly proposer stays as it is."""
         if any(each.proposer.origin.key in draft.proposers for each in self._costly):
             return draft
-        passes, num_rows = self._passes, 1 + len(draft.tokens)
+        passes, num_rows = self.passes, 1 + len(draft.tokens)
         change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s
 
         def cost(num_more: int) -> float:
@@ -264,20 +255,20 @@ class DraftPolicy:
         for proposer in self._free:
             guess = call(proposer, proposer.follow, context, room)
             chances = (reached * guess.chances[0], *guess.chances[1:]) if guess.chances else ()
-            length, gain = best_gain(self._passes, chances, rate, 1 + len(draft.tokens))
+            length, gain = best_gain(self.passes, chances, rate, 1 + len(draft.tokens))
             if gain > most:
                 best, most = guess.first(length), gain
         return draft.followed_by(best) if best.tokens else draft
 
     def _may_branch(self, rate: float) -> bool:
         """True if a row for another branch can ever pay."""
-        passes_s = (self._passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
+        passes_s = (self.passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
         return self._draws_trees and any(rate * (more - less) < _MOST_ALTERNATIVE for less, more in pairwise(passes_s))
 
     def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, of at most `longest` tokens, and the tokens it gains; an empty
         draft if none is worth checking."""
-        passes, caution = self._passes, self._budget.caution
+        passes, caution = self.passes, self._budget.caution
         single_s, change_s, last_rows = passes.of(1), self._costs.change_to_draft_s, self._costs.last_rows
         best, gain = NO_DRAFT, 0.0
         places: Sequence[int] = ()
@@ -302,20 +293,20 @@ class DraftPolicy:
         """Tokens that a costly draft must gain beyond its own costs, `seconds` more than a plain round's, to cover the
         change of rows there and back, imprecise estimates, and what the draft stakes."""
         change_s = self._costs.change_to_draft_s
-        return _MARGIN + rate * change_s + self._budget.caution((seconds + change_s) / self._passes.of(1))
+        return _MARGIN + rate * change_s + self._budget.caution((seconds + change_s) / self.passes.of(1))
 
     def _note_passed_up(self, guess: Draft, written: int) -> None:
         """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""
-        single_s = self._passes.of(1)
-        cost = (self._passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
+        single_s = self.passes.of(1)
+        cost = (self.passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
         if guess.chances[0] > cost + _MARGIN:
             self._budget.note_passed_up((guess.tokens[0] == written) - cost)
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
-        draft, single_s = verdict.draft, self._passes.of(1)
+        draft, single_s = verdict.draft, self.passes.of(1)
         asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
         step_s = next((each.costs.step_s for each in asked), 0.0)
-        seconds = self._passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
+        seconds = self.passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
         self._budget.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])

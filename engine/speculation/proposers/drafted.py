@@ -103,17 +103,13 @@ class DrafterProposer(SuppliedProposer):
         self._held: list[int] = []  # what the drafter holds
         self._num_certain = 0  # of these, what it holds for good while the reply goes on
         # Chances of guesses; weights of blends; chances of alternatives.
-        self._calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_ALTERNATIVE_PRIORS])
+        self.calibration: Calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_ALTERNATIVE_PRIORS])
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one after them, which was not worth checking
         self._alternatives: list[_Alternative] = []  # to them
         self._most_branches = 0  # beyond the first, in the draft
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._calibration
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0
@@ -136,18 +132,18 @@ class DrafterProposer(SuppliedProposer):
         for place, guess in enumerate(guesses[:num_reached]):
             if guess.blend is not None:
                 share = guess.blend.share_of(self._first_of(verdict.tokens[start + place]))
-                self._calibration.note(len(_PRIORS) + guess.blend.kind, share, leans=False)
+                self.calibration.note(len(_PRIORS) + guess.blend.kind, share, leans=False)
             if place > verdict.num_straight - start:  # another branch stands
                 break
             accepted = self._judged(guess, verdict, start + place, is_drafted=place < length)
             if accepted is not None:
-                self._calibration.note(guess.kind, accepted)
+                self.calibration.note(guess.kind, accepted)
                 if self._counts:
                     self._guesses = self._guesses.with_one(place, accepted)
         for other in self._alternatives:
             at = start + other.place
             if at <= verdict.num_straight and at < len(verdict.tokens):
-                self._calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
+                self.calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
         self._drafted, self._refused, self._alternatives = [], None, []
 
     def num_unread(self, context: Context) -> int:
@@ -280,7 +276,7 @@ class DrafterProposer(SuppliedProposer):
         found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
         if found is None:
             return outlook
-        return blended(outlook, found, self._calibration.share(len(_PRIORS) + found.kind))
+        return blended(outlook, found, self.calibration.share(len(_PRIORS) + found.kind))
 
     def _kind_of(self, outlook: DraftOutlook, token: int) -> int:
         """The kind of a guess that is the likeliest token, or the likeliest of those not ruled out."""
@@ -306,14 +302,14 @@ class DrafterProposer(SuppliedProposer):
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
         """Returns whether that guess belongs at the next place of the draft; notes it as refused otherwise."""
-        if worth.is_checked([*self._chances(), self._calibration.chance(guess.kind)]):
+        if worth.is_checked([*self._chances(), self.calibration.chance(guess.kind)]):
             return True
         self._refused = guess
         return False
 
     def _chances(self) -> list[float]:
         """The chances of the draft so far."""
-        return [*self._calibration.chances([guess.kind for guess in self._drafted])]
+        return [*self.calibration.chances([guess.kind for guess in self._drafted])]
 
     def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
         """A draft of the first `limit` tokens, with alternatives to them."""
@@ -333,14 +329,14 @@ class DrafterProposer(SuppliedProposer):
         inside = [
             each for each in self._alternatives if each.place < num_tokens and each.token != draft.tokens[each.place]
         ]
-        inside.sort(key=lambda each: -reached[each.place] * self._calibration.share(each.kind))
+        inside.sort(key=lambda each: -reached[each.place] * self.calibration.share(each.kind))
         del inside[self._most_branches :]
         if not inside:
             return draft
         return replace(
             draft,
             tokens=(*draft.tokens, *(each.token for each in inside)),
-            chances=(*draft.chances, *(self._calibration.share(each.kind) for each in inside)),
+            chances=(*draft.chances, *(self.calibration.share(each.kind) for each in inside)),
             origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
             parents=(*chain(num_tokens), *(each.place - 1 for each in inside)),
         )

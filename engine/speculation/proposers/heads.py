@@ -69,13 +69,11 @@ class HeadsProposer(SuppliedProposer):
         super().__init__(label)
         self._heads = heads
         self._silent = target.silent  # a draft ends before such a token
-        self._calibration = Calibration([*_PRIORS * MOST_HEADS, *_BRANCH_PRIORS * MOST_HEADS, *_AFTER_PRIORS])
+        self.calibration: Calibration = Calibration(
+            [*_PRIORS * MOST_HEADS, *_BRANCH_PRIORS * MOST_HEADS, *_AFTER_PRIORS]
+        )
         self._outlook: _Outlook | None = None  # of this round
         self._counts = True  # whether its guesses are to be noted in `_guesses`
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._calibration
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
         self._outlook, self._counts = None, context.learns
@@ -88,7 +86,7 @@ class HeadsProposer(SuppliedProposer):
         seconds = time.perf_counter() - began
         self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         trunk = [*takewhile(lambda token: token not in self._silent, (each[0] for each in outlook.tokens))]
-        chances = self._calibration.chances([outlook.kind(head) for head in range(len(trunk))])
+        chances = self.calibration.chances([outlook.kind(head) for head in range(len(trunk))])
         length = 0
         while length < min(limit, len(trunk)) and worth.is_checked(chances[: length + 1]):
             length += 1
@@ -107,13 +105,13 @@ class HeadsProposer(SuppliedProposer):
         for head, token in enumerate(written[: len(outlook.tokens)]):
             rank = outlook.rank_of(head, token)
             if not is_on_trunk:
-                self._calibration.note(outlook.kind_after(head), rank == 0, leans=False)
+                self.calibration.note(outlook.kind_after(head), rank == 0, leans=False)
                 if rank != 0:
                     return
                 continue
             for each in range(1, len(outlook.tokens[head])):
-                self._calibration.note(outlook.kind(head, each), rank == each, leans=False)
-            self._calibration.note(outlook.kind(head), rank == 0)
+                self.calibration.note(outlook.kind(head, each), rank == each, leans=False)
+            self.calibration.note(outlook.kind(head), rank == 0)
             if self._counts:
                 self._guesses = self._guesses.with_one(head, rank == 0)
             if rank is None:
@@ -129,7 +127,7 @@ class HeadsProposer(SuppliedProposer):
         for head, first in enumerate(trunk.chances):
             left = 1 - first
             for rank, token in enumerate(outlook.tokens[head][1:], 1):
-                chance = min(self._calibration.chance(outlook.kind(head, rank)), left)
+                chance = min(self.calibration.chance(outlook.kind(head, rank)), left)
                 left -= chance
                 if reached[head] * chance >= _LEAST and token not in self._silent:
                     begun.append((reached[head] * chance, head, token, chance))
@@ -146,7 +144,7 @@ class HeadsProposer(SuppliedProposer):
     def _after(self, outlook: _Outlook, head: int, reached: float) -> Iterator[tuple[int, float]]:
         """The tokens that follow another token of that head, and their chances."""
         for later in range(head + 1, len(outlook.tokens)):
-            token, chance = outlook.tokens[later][0], self._calibration.chance(outlook.kind_after(later))
+            token, chance = outlook.tokens[later][0], self.calibration.chance(outlook.kind_after(later))
             reached *= chance
             if reached < _LEAST or token in self._silent:
                 return

@@ -86,6 +86,7 @@ class Proposer(Protocol):
     continues: bool = False  # can go on from another proposer's guess (`Context.ahead`)
     asks_what_is_wanted: bool = False  # looks at `Verdict.wanted`
     step_s: float = 0.0  # seconds of guessing one token, where they are known
+    calibration: Calibration | None = None  # the learned chances of its guesses; kept from one start to the next
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:  # noqa: ARG003
@@ -96,11 +97,6 @@ class Proposer(Protocol):
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> Proposer:  # noqa: ARG003
         """Raises Cancelled soon after `is_cancelled`, where building takes long."""
         return cls()
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The chances of its guesses as learned; kept from one start of the app to the next."""
-        return None
 
     def measure_cost(self) -> float:
         """Seconds of guessing one token at best, measured right here, while no one waits for a reply."""

@@ -110,15 +110,11 @@ class LookaheadProposer(Proposer):
         self._tail: list[int] = []  # the last tokens, up to the pending one
         self._num_known = 0  # tokens of the text, in the pool
         self._guess: list[tuple[int, int]] = []  # of the round under way: tokens and their kinds
-        self._calibration = Calibration(_PRIORS)
+        self.calibration: Calibration = Calibration(_PRIORS)
         self._window: Window | None = None
         self._begun: list[int] = []  # the last tokens before the reply
         self._window_start = 0  # place in the draft of this round
         self._columns, self._brought = _COLUMNS_KNOWN, _COLUMNS_KNOWN * _COLUMN_WORTH  # tokens accepted by its n-grams
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._calibration
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:  # noqa: ARG002
         self._read(context)
@@ -143,7 +139,7 @@ class LookaheadProposer(Proposer):
 
     def observe(self, verdict: Verdict) -> None:
         for place, ((token, kind), written) in enumerate(zip(self._guess, verdict.tokens, strict=False)):
-            self._calibration.note(kind, token == written)
+            self.calibration.note(kind, token == written)
             if token != written:
                 break
             self._brought += place < verdict.num_accepted and kind >= _FROM_WINDOW
@@ -164,7 +160,7 @@ class LookaheadProposer(Proposer):
         reached = 1.0
         for token, kind in islice(self._pool.follow(tail), min(limit, USUAL_LENGTH)):
             if kind not in known:
-                known[kind] = self._calibration.chance(kind)
+                known[kind] = self.calibration.chance(kind)
             reached *= known[kind]
             if guess and reached < _NEGLIGIBLE:
                 break

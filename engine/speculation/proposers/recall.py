@@ -124,11 +124,7 @@ class RecallProposer(Proposer):
         self._quoted = _NOTHING_QUOTED
         self._has_slipped = False  # in the last round
         self._guesses: list[_Guess] = []  # of the round under way
-        self._calibration = Calibration(_PRIORS, fewest_known=len(_PRIORS))
-
-    @property
-    def calibration(self) -> Calibration:
-        return self._calibration
+        self.calibration: Calibration = Calibration(_PRIORS, fewest_known=len(_PRIORS))
 
     @classmethod
     def build(cls, supplies: Supplies, is_cancelled: Callable[[], bool]) -> RecallProposer:  # noqa: ARG003
@@ -179,7 +175,7 @@ class RecallProposer(Proposer):
         copy = quoted.copy
         if copy is not None and copy.is_resumed and any(copy.place.tokens is source.tokens for source in sources):
             resumed, their_kinds = self._resumed(copy, limit)
-            if resumed and (not tokens or self._calibration.share(their_kinds[0]) > self._calibration.share(kinds[0])):
+            if resumed and (not tokens or self.calibration.share(their_kinds[0]) > self.calibration.share(kinds[0])):
                 tokens, kinds, branches = resumed, their_kinds, []
         if not tokens:
             return NO_DRAFT, place
@@ -190,8 +186,8 @@ class RecallProposer(Proposer):
             tokens, kinds = tokens + more, kinds + more_kinds
         self._guesses.append(_Guess(num_ahead, tokens, kinds, parents))
         different = list(dict.fromkeys(kinds))
-        known = dict(zip(different, self._calibration.chances(different), strict=True))
-        known |= {kind: self._calibration.share(kind) for kind in _BRANCHES if kind in known}
+        known = dict(zip(different, self.calibration.chances(different), strict=True))
+        known |= {kind: self.calibration.share(kind) for kind in _BRANCHES if kind in known}
         chances = tuple([known[kind] for kind in kinds])
         return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 
@@ -212,7 +208,7 @@ class RecallProposer(Proposer):
                         kind, token = guess.kinds[place], guess.tokens[place]
                         # A copy that just broke, or an outvoted guess, says little about the text in general.
                         leans = kind not in _UNSURE and kind not in _BRANCHES
-                        self._calibration.note(kind, verdict.chance(number, token), leans)
+                        self.calibration.note(kind, verdict.chance(number, token), leans)
                     parent = next((place for place in children if guess.tokens[place] == wanted), len(guess.tokens))
         self._guesses = []
         self._has_slipped = self._quoted.has_slipped(verdict)

@@ -135,19 +135,19 @@ def test_capital_is_stored_in_a_few_numbers_and_without_it_betting_begins_anew()
 
 
 def test_what_is_left_until_a_result_is_what_such_replies_take() -> None:
-    left = Capital().num_left
+    left = Capital().better.num_left
     assert left == 36, "published after 34 to 44 replies in the recordings of decision 26"
     capital, taken = Capital(usual=100.0, weight=50.0), 0
     while not capital.better.is_won:
         capital.take(saved=-2.2 if taken % 2 == 0 else 5.8, rounds=100.0)
         taken += 1
     assert taken == left, "each reply as the forecast has it"
-    assert capital.num_left == 0
+    assert capital.better.num_left == 0
 
 
 def test_replies_that_speak_against_a_candidate_put_its_result_off() -> None:
     capital = Capital()
     for _ in range(5):
         capital.take(saved=-10.0, rounds=100.0)
-    assert capital.num_left > Capital().num_left
-    assert Capital(better=Bets((0.0, 0.0, 0.0))).num_left < 10_000, "a damaged store keeps nobody waiting"
+    assert capital.better.num_left > Capital().better.num_left
+    assert Capital(better=Bets((0.0, 0.0, 0.0))).better.num_left < 10_000, "a damaged store keeps nobody waiting"

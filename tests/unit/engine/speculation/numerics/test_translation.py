@@ -87,9 +87,9 @@ def test_pushed_one_by_one_it_is_the_same_at_every_step(given_strings: list[Stri
         if not going_on:
             assert sum(num_draft for _, num_draft in slow_segmentation(given_strings, path)) < len(path)
             return
-        tail = path[length - len(translation._tail) : length]
+        tail = path[length - len(translation.open) : length]
         assert translation.node is trie.node(tail)
-        assert len(translation._tail) == 0 or translation.node.children
+        assert len(translation.open) == 0 or translation.node.children
 
 
 @given(tries, paths, paths)

@@ -31,18 +31,18 @@ def test_while_drafting_all_the_time_there_is_a_plain_round_now_and_then() -> No
     longest = max(len(run) for run in "".join("x" if draft.tokens else " " for draft in drafts).split())
     assert 96 < longest <= 240  # passes that always take the same leave little to be learned
     assert num_drafted(drafts) > 980
-    assert machine.policy.baseline.num_seen >= 4
-    assert machine.policy.baseline.seconds == pytest.approx(1.0)
+    assert machine.policy._costs.baseline.num_seen >= 4
+    assert machine.policy._costs.baseline.seconds == pytest.approx(1.0)
 
 
 def test_a_pass_over_one_row_after_a_wide_one_says_nothing_about_plain_decoding() -> None:
     policy = DraftPolicy(PassCosts({1: 1.0, 16: 1.0}))
     policy.observe(Verdict(Draft((1, 2)), 0, (9,)), 1.0)
     policy.observe(Verdict(NO_DRAFT, 0, (9,)), 2.5)  # another graph is built
-    assert (policy.baseline.num_seen, policy.baseline.seconds) == (0, 1.0)
+    assert (policy._costs.baseline.num_seen, policy._costs.baseline.seconds) == (0, 1.0)
     policy.observe(Verdict(NO_DRAFT, 0, (9,)), 1.5)
-    assert policy.baseline.num_seen == 1
-    assert 1.0 < policy.baseline.seconds <= 1.5
+    assert policy._costs.baseline.num_seen == 1
+    assert 1.0 < policy._costs.baseline.seconds <= 1.5
 
 
 def test_plain_decoding_is_learned_anew_where_the_target_holds_much_more() -> None:
@@ -51,7 +51,7 @@ def test_plain_decoding_is_learned_anew_where_the_target_holds_much_more() -> No
         for _ in range(rounds):
             policy.propose(context(num_held), 9)
             policy.observe(Verdict(NO_DRAFT, 0, (9,)), pass_s)
-    assert policy.baseline.seconds == pytest.approx(2.0, rel=0.2)
+    assert policy._costs.baseline.seconds == pytest.approx(2.0, rel=0.2)
 
 
 def test_activity_tells_who_drafts_and_how_far() -> None:
