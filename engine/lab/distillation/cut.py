@@ -82,8 +82,6 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class CutShape:
-    """The part of a target that is kept."""
-
     layers: tuple[int, ...] | None  # None: the first and the last
     # Tokens: the specials, the bytes, and what its first merges make of them. None: all those of the target.
     vocabulary: int | None

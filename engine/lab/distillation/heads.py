@@ -157,7 +157,6 @@ def _card(
     hits: HeadHits,
     judgement: Judgement,
 ) -> str:
-    """The card in Markdown."""
     places = ", ".join(f"{share:.3f}" for share in hits.by_place)
     origin = ", ".join(path.name for path in settings.corpus) or f"{settings.conversations:,} that it invented"
     return f"""---

@@ -214,7 +214,6 @@ def write_card(
     state: TrainingState,
     judgement: Judgement,
 ) -> str:
-    """The card in Markdown."""
     hits = count_hits(cut.model, cut.num_outputs, lessons.held_back)
     shape = cut.model.config
     num_learned = sum(int((sample.weights > 0).sum()) for sample in lessons.samples)

@@ -95,7 +95,6 @@ def _difference(found: ShardOrigin, wanted: ShardOrigin) -> str:
 
 
 def _numbers(path: Path) -> list[int]:
-    """The numbers of the conversations in one shard."""
     if not path.with_suffix(".safetensors").is_file() or not path.stem.isdecimal():
         raise FileUnusable(f"{path} has no labels next to it; remove it, and it is written again.")
     try:

@@ -88,7 +88,6 @@ class DistillationSettings:
     steps: int | None = None  # instead of the seconds
 
     def share(self, state: TrainingState) -> float:
-        """The share of the training that is over."""
         return state.seconds / self.seconds if self.steps is None else state.step / self.steps
 
 

@@ -75,8 +75,6 @@ _WARM_UP = ScriptedChat(
 
 @dataclass(frozen=True, slots=True)
 class ModeComparison:
-    """One question, answered by all."""
-
     question: BenchQuestion
     answers: Mapping[str, ModeAnswer]  # by mode
     forks: Mapping[str, Fork]  # by mode: of those that parted from plain's text, if that was examined

@@ -34,7 +34,6 @@ def describe_machine(threads: int) -> dict[str, object]:
 
 
 def memory_mb() -> float:
-    """The memory that this process holds now."""
     return float(psutil.Process().memory_info().rss) / 1e6
 
 

@@ -46,8 +46,6 @@ class ModeAnswer:
 
 
 class Mode(Protocol):
-    """One way of decoding."""
-
     def answer(self, question: BenchQuestion, stop: StopSignal) -> ModeAnswer:
         """Answers with nothing held from before. Raises Interrupted when `stop` gets set, and what ended the reply."""
 
@@ -81,8 +79,6 @@ class WriterMode:
 
 
 class ReplayMode:
-    """Writes what was recorded."""
-
     def __init__(
         self, trace: TraceTarget, target: Target, settings: ReplySettings, speculation: Speculation | None
     ) -> None:

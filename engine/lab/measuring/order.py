@@ -56,7 +56,6 @@ class SimulatedCosts:
         return cls(usual[0] if usual else cls().step, costs, tuple(each for each in named if each[0]))
 
     def of_drafter(self, drafter: DrafterSource) -> SimulatedCosts:
-        """These costs with that drafter's step."""
         names = (drafter.key, drafter.name, drafter.path.stem)
         return replace(self, step=next((cost for name, cost in self.steps if name in names), self.step), steps=())
 

@@ -18,8 +18,6 @@ from engine.values.errors import FileUnusable
 
 @dataclass(frozen=True, slots=True)
 class BenchQuestion:
-    """A question that is answered in one go."""
-
     id: str
     task: str  # what kind of question it is; may be empty
     turns: tuple[ChatTurn, ...]  # the last one is the user's

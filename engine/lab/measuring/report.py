@@ -140,7 +140,6 @@ def _counts(answers: Sequence[ModeAnswer]) -> Json:
 
 
 def _ms(answers: Sequence[ModeAnswer]) -> Json:
-    """Totals of the rounds."""
     parts = _parts_s(answers)
     return {name: round(seconds * 1e3, 3) + 0.0 for name, seconds in parts.items()}  # + 0.0: no “-0.0”
 
@@ -163,7 +162,6 @@ def _overhead_share(answers: Sequence[ModeAnswer]) -> float:
 
 
 def _own_work(answers: Sequence[ModeAnswer]) -> Json:
-    """Our own work in milliseconds."""
     own_ms = _own_s(answers) * 1e3
     written = sum(answer.figures.num_written for answer in answers)
     rounds = sum(answer.figures.num_rounds for answer in answers)

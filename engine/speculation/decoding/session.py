@@ -32,7 +32,6 @@ def num_cells(tokens: Sequence[int], runs: Runs) -> int:
 
 
 def before_pictures(tokens: Sequence[int], runs: Runs) -> Sequence[int]:
-    """The tokens before the first picture."""
     return tokens[: min(runs)] if runs else tokens
 
 

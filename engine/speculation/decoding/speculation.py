@@ -129,7 +129,6 @@ class Speculation:
         return (0.0, 0.0) if self._costs is None else self._costs.plain
 
     def hindrance(self, figures: DecodingFigures) -> Hindrance:
-        """What keeps this reply from being faster."""
         if self._policy is None:
             return self._hindrance
         return hindrance_of(

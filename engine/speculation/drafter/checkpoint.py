@@ -46,7 +46,6 @@ def number_type(device: str) -> torch.dtype:
 
 
 def _available() -> list[str]:
-    """The available devices, best first."""
     devices = ["cuda"] if torch.cuda.is_available() else []
     if torch.backends.mps.is_available():
         devices.append("mps")

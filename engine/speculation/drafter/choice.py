@@ -52,7 +52,6 @@ def fetched_folder(name: str, data_dir: Path) -> Path:
 
 
 def is_fetched(folder: Path) -> bool:
-    """True if everything that was fetched is still there."""
     try:
         with plain_file(folder / MARKER) as file:
             sizes = json.load(file)["files"]

@@ -105,7 +105,6 @@ class TokenizerFiles:
         )
 
     def text(self, name: str) -> str | None:
-        """The text of the "bos" or "eos" token."""
         text = self.tokenizer.get(f"{name}_token")
         if isinstance(text, dict):
             text = text.get("content")

@@ -29,8 +29,6 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadAddition:
-    """A low-rank addition to the product of the head."""
-
     down: Floats  # [rank, hidden]
     up: Floats  # [vocabulary, rank]
 

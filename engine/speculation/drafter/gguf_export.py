@@ -121,7 +121,6 @@ def tensor_name(name: str) -> str:
 
 
 def _unchanged(drafter: MergedDrafter, original: GgufModel) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
-    """The unchanged matrices as bytes of the file."""
     changed = {name for matrix in drafter.changed for name in _names(original, matrix)}
     data = np.memmap(original.path, np.uint8, "r")
     for name, place in original.tensors.items():

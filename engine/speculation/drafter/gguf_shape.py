@@ -47,7 +47,6 @@ class GgufModel:
 
     @property
     def num_weights(self) -> int:
-        """The number of weights in its matrices."""
         return self.shape.num_layer_weights + self.shape.outputs * self.shape.hidden
 
     def tensor_names(self, matrix: str) -> tuple[str, ...]:
@@ -186,7 +185,6 @@ def _cannot_learn(path: Path) -> DrafterUnusable:
 
 
 def is_readable(place: TensorPlace) -> bool:
-    """True if its numbers are of a kind that is known here."""
     kind = GGMLQuantizationType(place.kind) if place.num_bytes else None
     return kind in _PLAIN or kind in _type_traits
 

@@ -142,7 +142,6 @@ def load_heads(folder: Path, target: Path) -> TorchHeads:
 
 
 def save_heads(weights: HeadWeights) -> bytes:
-    """The content of the file of weights."""
     tensors = {
         "weight": weights.matrix.values,
         "scales": weights.matrix.scales,

@@ -37,7 +37,6 @@ class HeadsConfig:
 
     @property
     def content(self) -> dict[str, object]:
-        """The content of the config.json."""
         return {"model_type": _KIND, "format": _FORMAT, **asdict(self)}
 
     @property

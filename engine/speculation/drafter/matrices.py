@@ -157,7 +157,6 @@ class Int8Matrix(_Packed):
         self._scales = self.rows.scales.to(torch.bfloat16)
 
     def first(self, num_outputs: int) -> Int8Matrix:
-        """A matrix of the first outputs only, in the same memory."""
         fewer = copy(self)
         fewer.num_outputs = num_outputs
         end = _whole_blocks(num_outputs)
@@ -264,8 +263,6 @@ class StoredMatrix:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredEmbedding:
-    """An embedding whose rows are read from their file."""
-
     read: Callable[[Sequence[int]], torch.Tensor]  # tokens to float32 [tokens, hidden]
 
     def look_up(self, tokens: Sequence[int]) -> torch.Tensor:

@@ -95,7 +95,6 @@ class MergedDrafter:
 
     @property
     def num_weights(self) -> int:
-        """The number of weights in its matrices as written."""
         tables = self.num_tokens * self.shape.hidden * (1 if self.is_tied else 2)
         return self.shape.num_layer_weights + tables
 

@@ -201,11 +201,9 @@ class LlamaDrafter:
         self.num_held = num_kept
 
     def use_threads(self, num_threads: int) -> None:
-        """See `Drafter.use_threads`."""
         self._num_threads = num_threads
 
     def chance(self, probability: float) -> float:
-        """See `Drafter.chance`."""
         head = self.weights.acceptance
         return probability if head is None else head.chance(self._final_state[0].to("cpu", torch.float32), probability)
 
@@ -214,7 +212,6 @@ class LlamaDrafter:
         self._offered.append(weights)
 
     def refresh(self, is_original: bool = False) -> bool:
-        """See `Drafter.refresh`."""
         with suppress(IndexError):
             self._learned = self._offered.pop()
         wanted = self._original if is_original else self._learned

@@ -46,7 +46,6 @@ class LlamaShape:
 
     @property
     def num_layer_weights(self) -> int:
-        """The number of weights in the matrices of all layers."""
         heads = 2 * (self.num_heads + self.num_kv_heads) * self.head_dim
         return self.num_layers * self.hidden * (heads + 3 * self.feed_forward)
 

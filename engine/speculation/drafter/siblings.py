@@ -26,7 +26,6 @@ class Sibling:
 
     @property
     def hub_name(self) -> str:
-        """The name as a choice of a drafter."""
         return f"{self.repository}:{self.file}"
 
 

@@ -71,7 +71,6 @@ class AdaptedModel:
 
     @property
     def adapter(self) -> Adapter:
-        """A copy of the adapter as it is now."""
         return self.as_adapter(self.parameters)
 
     def as_adapter(self, tensors: Sequence[torch.Tensor]) -> Adapter:

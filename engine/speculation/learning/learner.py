@@ -58,8 +58,6 @@ class _Unscored:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """The outcome of a new reply."""
-
     number: int  # of the reply
     score: Score
     ruling: Ruling
@@ -195,7 +193,6 @@ class Learner:
         self._thin_out()
 
     def _remember(self) -> None:
-        """Remembers what came before all that is yet to be scored."""
         until = min((each.example.number for each in self._unscored), default=math.inf)
         for example in [each for each in self._to_remember if each.number < until]:
             self._memory.add(example.number, example.sample.tokens)

@@ -55,8 +55,6 @@ class Remembered:
 
 @dataclass(slots=True, eq=False)
 class _Block:
-    """Texts that are indexed together."""
-
     texts: dict[int, npt.NDArray[np.int32]] = field(default_factory=dict)  # by number
     index: SuffixIndex | None = None  # made when it is needed
 

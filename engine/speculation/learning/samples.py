@@ -29,8 +29,6 @@ Tokens = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class CorpusLesson:
-    """A reply, and the turns it answers."""
-
     line: int  # of its file, from 0 on
     turns: tuple[ChatTurn, ...]
     ids: Tokens  # of the whole conversation, in the target's tokens

@@ -97,7 +97,6 @@ class Example:
 
     @property
     def num_tokens(self) -> int:
-        """The tokens of the reply."""
         return len(self.sample.tokens) - self.sample.reply_start
 
 
@@ -200,7 +199,6 @@ class Training:
 
 
 def _times(adapter: Adapter, factor: float) -> Adapter:
-    """The adapter with its additions multiplied."""
     parts = {name: LowRank(part.down, part.up * factor) for name, part in adapter.parts.items()}
     return replace(adapter, parts=parts)
 

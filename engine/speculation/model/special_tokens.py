@@ -23,8 +23,6 @@ Tokenize = Callable[[str, bool], list[int]]  # tokens of a text; the flag: wheth
 
 
 class SpecialTokens:
-    """The texts of special tokens."""
-
     def __init__(self, texts: Mapping[int, bytes], pieces: Sequence[bytes]) -> None:
         """`texts`: of the special tokens. `pieces`: of all tokens, by id."""
         self._texts, self._pieces = texts, pieces

@@ -53,7 +53,6 @@ class Draft:
 
     @property
     def num_trunk(self) -> int:
-        """The number of tokens on the trunk."""
         return next((place for place, parent in enumerate(self.parents) if parent != place - 1), len(self.tokens))
 
     @property
@@ -99,7 +98,6 @@ class Draft:
 
     @property
     def num_before(self) -> int:
-        """The number of tokens in `before`."""
         return len(self.before.tokens) if self.before else 0
 
     @property
@@ -204,8 +202,6 @@ NO_DRAFT = Draft()
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of a round."""
-
     draft: Draft
     num_accepted: int  # of the draft's tokens, from its first on; of a tree, along one branch
     tokens: tuple[int, ...]  # written in this round: the accepted ones and one more, recovered or bonus; the
@@ -225,7 +221,6 @@ class Verdict:
 
     @property
     def places(self) -> Sequence[int]:
-        """The places of the accepted tokens in the draft."""
         return self.branch if self.draft.parents else range(self.num_accepted)
 
     @property
@@ -249,7 +244,6 @@ def num_leaves(parents: Sequence[int]) -> int:
 
 
 def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many tokens both begin with."""
     length = min(len(first), len(second))
     for start in range(0, length, _COMPARED_AT_ONCE):
         end = min(start + _COMPARED_AT_ONCE, length)

@@ -38,7 +38,6 @@ class Calibration:
         return tuple(share / (share + (1 - share) * odds) for share in shares)
 
     def share(self, kind: int) -> float:
-        """The chance of that kind without the lean."""
         return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)
 
     @property

@@ -39,8 +39,6 @@ NUM_KINDS = len(_LENGTHS) * (len(_SURE) + 1)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What followed one context."""
-
     weights: dict[int, float]  # by token, of those seen most
     total: float  # of all that followed
     num_different: int
@@ -48,8 +46,6 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is likely to come next."""
-
     probabilities: dict[int, float]  # by token; they sum to 1 at most
     kind: int  # by the length of the longest context that was seen, and how likely the likeliest is; below NUM_KINDS
 

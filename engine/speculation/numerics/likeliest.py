@@ -49,7 +49,6 @@ class Outline:
         self._inside = groups.take(self._columns, axis=1).ravel()
 
     def best(self) -> tuple[int, np.float32]:
-        """See `RowScan.best`."""
         if len(self._rest):
             ids, values = self.largest(1)
             return int(ids[0]), values[0]
@@ -58,7 +57,6 @@ class Outline:
         return row * self._num_groups + int(self._columns[of_columns]), self._inside[place]
 
     def largest(self, count: int) -> tuple[Ids, LogitRow]:
-        """See `RowScan.largest`."""
         places = np.flatnonzero(self._inside >= self._bound)
         rows, of_columns = np.divmod(places, len(self._columns))
         ids, values = rows * self._num_groups + self._columns[of_columns], self._inside[places]

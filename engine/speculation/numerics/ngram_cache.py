@@ -23,8 +23,6 @@ _HALF_LIFE = 200_000  # learned tokens after which an unused entry weighs half a
 
 @dataclass(slots=True)
 class _Tally:
-    """An entry while it changes."""
-
     token: int
     count: int
     doubts: int
@@ -164,7 +162,6 @@ class NgramCache:
         self._trie.assign(token, static if is_usable else ())
 
     def _retire_if_doubtful(self, string: tuple[int, ...], tally: _Tally) -> None:
-        """Takes the string out of the trie if it is doubtful."""
         if tally.is_doubtful and len(string) > 1 and self._trie.string_of(tally.token) == string:
             self._trie.assign(tally.token, ())
 

@@ -131,7 +131,6 @@ class Rules:
             logits[tokens] -= np.minimum(penalties, _LARGEST_PENALTY).astype(np.float32)
 
     def _letters_before(self, history: Sequence[int]) -> bytes:
-        """The last letters, as many as bans look at."""
         letters = b""
         for token in reversed(history):
             if len(letters) >= self._num_letters:

@@ -193,7 +193,6 @@ class GrowingText(SortedPlaces):
         return self.tokens[max(LONGEST_MATCH, len(self.tokens) - LONGEST_MATCH) :]
 
     def _cut(self, length: int) -> None:
-        """Leaves only its first tokens."""
         if length < self._num_counted:
             self._habits, self._num_counted = GrowingHabits(), 0
         end = length + LONGEST_MATCH

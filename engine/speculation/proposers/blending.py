@@ -25,8 +25,6 @@ Expect = Callable[[Sequence[int]], Expected | None]  # after these tokens of the
 
 @dataclass(frozen=True, slots=True)
 class Hopes:
-    """What is expected of the next draft token."""
-
     masses: Mapping[int, float]  # by draft token; they sum to 1 at most
     kind: int  # as in `Expected`
 

@@ -217,7 +217,6 @@ class Standing:
         return KnownStanding(self.num_askings, self.tokens, self.seconds, tuple(self._next_chances))
 
     def know(self, known: KnownStanding) -> None:
-        """Restores an earlier standing."""
         if len(known.next_chances) == len(self._next_chances):
             self.num_askings, self.tokens, self.seconds = known.num_askings, known.tokens, known.seconds
             self._next_chances = [*known.next_chances]

@@ -81,7 +81,6 @@ class RoundCosts:
         return 2 * self.passes.change_s if self.last_rows == 1 else self.passes.change_s
 
     def enter(self, num_held: int) -> None:
-        """Notes that the target now holds `num_held` tokens."""
         if self.passes.enter(num_held):
             self.baseline.move()
 

@@ -96,7 +96,6 @@ class DraftPolicy:
                 self._costly = (*self._costly, candidate)
 
     def give_up(self, key: str) -> None:
-        """Stops asking the proposer of that origin."""
         with self._joining:
             self._remove(key)
         self._recent.forget_activity()
@@ -383,7 +382,6 @@ class RecentRounds:
             self._shares[words] = self._shares.get(words, 0.0) + 1
 
     def forget_activity(self) -> None:
-        """Starts counting who drafts from zero."""
         self._rounds, self._length, self._shares = 1.0, 0.0, {}
 
     @property

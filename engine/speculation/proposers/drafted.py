@@ -308,7 +308,6 @@ class DrafterProposer(SuppliedProposer):
         return False
 
     def _chances(self) -> list[float]:
-        """The chances of the draft so far."""
         return [*self.calibration.chances([guess.kind for guess in self._drafted])]
 
     def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
@@ -324,7 +323,6 @@ class DrafterProposer(SuppliedProposer):
         return self._with_alternatives(draft) if self._alternatives else draft
 
     def _with_alternatives(self, draft: Draft) -> Draft:
-        """The draft with the likeliest alternatives to its tokens."""
         num_tokens, reached = len(draft.tokens), (1.0, *draft.reached)
         inside = [
             each for each in self._alternatives if each.place < num_tokens and each.token != draft.tokens[each.place]

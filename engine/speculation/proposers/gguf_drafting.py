@@ -28,8 +28,6 @@ _QUICK_BYTES = 200_000_000  # of weights, which llama.cpp loads in tenths of a s
 
 
 class TeachableGgufDrafting(Drafting):
-    """Implements `proposers.drafting.Teachable`."""
-
     def __init__(
         self,
         source: DrafterSource,

@@ -28,8 +28,6 @@ StoreNgrams = Callable[[Sequence[NgramRecord]], None]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The information that a proposer may use before a round."""
-
     turns: Sequence[ChatTurn]  # the conversation that is being answered; the prompt as text
     tokens: Sequence[int]  # held by the target, prompt and reply so far; a view that changes after the round
     pending: int  # the token that follows them, drawn but not evaluated yet
@@ -63,8 +61,6 @@ class Worth(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Supplies:
-    """What proposers are built from."""
-
     target: Target
     indexes: Callable[[Owner], Sequence[SuffixIndex]] = lambda _owner: ()  # texts of earlier chats that it may use
     load_drafter: Callable[[Callable[[], bool]], Proposer] | None = None  # given a function that says “cancelled”

@@ -54,8 +54,6 @@ NUM_LEVELS = 3  # so the n-grams have four tokens
 
 
 class _Seen(NamedTuple):
-    """What followed a context."""
-
     token: int
     times: int  # in a row, up to _MOST_ALIKE
     where: int  # the last time

@@ -267,7 +267,6 @@ class RecallTexts:
             return message_id in self._texts or message_id in self._new
 
     def forget(self, *conversation_ids: int) -> None:
-        """Drops all texts of these conversations."""
         gone = set(conversation_ids)
         with self._lock:
             left = {number: text for number, text in self._all() if text.conversation_id not in gone}
@@ -291,8 +290,6 @@ class RecallTexts:
 
 
 class _Place(NamedTuple):
-    """A voter."""
-
     occurrence: Occurrence
     weight: float
     is_of_prompt: bool
@@ -387,7 +384,6 @@ def _kinds(voices: Sequence[_Voice], depth: int, num_tokens: int) -> list[int]:
 
 
 def _more_kinds(agreement: int, length: int, num_tokens: int) -> list[int]:
-    """The kinds of `num_tokens` tokens after a match of that length."""
     by_length = _KINDS[agreement]
     kinds = by_length[length : length + num_tokens]
     return kinds + by_length[-1:] * (num_tokens - len(kinds))

@@ -49,8 +49,6 @@ class Pair(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Applicant:
-    """A drafter that could draft for the target."""
-
     source: DrafterSource
     pair: Pair
     memory_bytes: int
@@ -86,7 +84,6 @@ class Selection:
         self._records[record.key] = record
 
     def rule_out(self, key: str) -> None:
-        """Rules out a drafter that cannot be loaded, or failed."""
         self._unusable.add(key)
 
     def choose(self, current: str = "") -> DrafterChoice:

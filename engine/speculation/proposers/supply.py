@@ -46,8 +46,6 @@ _MEMORY_SHARE = 0.5  # of what is free
 
 
 class DrafterMemory(Protocol):
-    """Stores what was seen of drafters, for each target."""
-
     def drafter_records(self, target_identity: str) -> Mapping[str, DrafterRecord]: ...
     def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None: ...
 
@@ -148,7 +146,6 @@ class DrafterSupply:
         is_cancelled: Callable[[], bool] = lambda: False,
         pause: Callable[[], None] = lambda: None,
     ) -> Drafting:
-        """See `open_drafting`."""
         if source.runner is DrafterRunner.HEADS:
             return open_heads(source, self._target, is_cancelled, pause)
         return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
@@ -260,8 +257,6 @@ def open_drafting(
 
 
 class Applicants:
-    """The applicants for one target."""
-
     def __init__(
         self, target: TargetDescription, data_dir: Path, library: Callable[[], Sequence[TargetRecord]]
     ) -> None:

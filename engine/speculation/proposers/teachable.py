@@ -22,8 +22,6 @@ from engine.values.drafters import DrafterSource
 
 
 class TeachableDrafting(Drafting):
-    """Implements `proposers.drafting.Teachable`."""
-
     def __init__(
         self,
         source: DrafterSource,

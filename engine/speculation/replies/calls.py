@@ -23,8 +23,6 @@ _TRAILING_TAGS = re.compile(r"(?:\s*<\|[^<>|\s]{1,40}\|>\s*\w{0,20})+\s*\Z")
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A whole reply."""
-
     text: str
     thoughts: tuple[Thought, ...]
     calls: tuple[ToolCall, ...] = ()
@@ -59,7 +57,6 @@ class CallSplitter:
         return self._released(is_last=False)
 
     def finish(self) -> list[ReplyPart]:
-        """The text that waits for more."""
         return self._released(is_last=True) if self._waiting else []
 
     def _released(self, is_last: bool) -> list[ReplyPart]:

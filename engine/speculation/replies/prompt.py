@@ -43,7 +43,6 @@ class Prompt:
 
     @property
     def num_cells(self) -> int:
-        """The cells of the context that it takes."""
         return num_cells(self.tokens, self.runs)
 
 

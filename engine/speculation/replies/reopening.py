@@ -90,7 +90,6 @@ class Reopening:
             self._token_s = seconds / num_tokens
 
     def copy(self, session: Session, chat: Chat) -> UnkeptPart | None:
-        """See `ReplyWriter.copy_unkept`."""
         held = tuple(before_pictures(session.tokens, session.runs))
         if len(held) < PART_TOKENS or not self._is_worth_it:
             return None

@@ -60,8 +60,6 @@ def write_side_by_side(
 
 
 class _Writing(Generic[_Key]):
-    """A reply that is being written."""
-
     def __init__(self, task: Task[_Key], ends: frozenset[int], dice: Dice) -> None:
         self._task = task
         self._ends = ends

@@ -39,7 +39,6 @@ class ReplySpeed:
 
     @property
     def num_measured(self) -> int:
-        """Tokens in the mean."""
         return self._latest[-1][1] - self._first_token
 
     @property

@@ -36,7 +36,6 @@ class TextStream:
         self.stopped = False  # at a stop string; it and what follows are dropped
 
     def push(self, piece: bytes) -> str:
-        """The text that these bytes release; may be empty."""
         text = self._decoder.decode(piece)
         self.num_decoded += len(text)
         return self._release(text)

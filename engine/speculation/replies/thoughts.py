@@ -62,7 +62,6 @@ class ThoughtSplitter:
         return self._released(self._tags, is_last=False)
 
     def finish(self) -> list[ReplyPart]:
-        """The rest of the text."""
         return [] if self._tags is None else self._released(self._tags, is_last=True)
 
     def _released(self, tags: ThinkingTags, is_last: bool) -> list[ReplyPart]:
@@ -137,7 +136,6 @@ class GrowingThoughts:
 
     @property
     def is_open(self) -> bool:
-        """True if the last one goes on."""
         return bool(self._pieces) and not self._pieces[-1][1][-1].is_last
 
     def add(self, piece: ThoughtPiece, place: int) -> None:

@@ -51,7 +51,6 @@ class CallGrammar:
         self._state: _State = _Free()
 
     def accept(self, tokens: Sequence[int]) -> None:
-        """Moves on by tokens that were written."""
         self._state = self._walked(self._state, tokens, is_own=True)
 
     def allows(self, line: Sequence[int]) -> bool:

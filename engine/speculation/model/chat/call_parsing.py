@@ -41,8 +41,6 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call as the model wrote it."""
-
     name: str
     arguments: str  # a JSON object
 

@@ -223,7 +223,6 @@ def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
 def messages_of(
     turns: Sequence[ChatTurn], thinking: ThinkingStyle, form: ToolFormat, tools: Sequence[Tool]
 ) -> list[dict[str, Any]]:
-    """The messages as the template sees them."""
     told = {(tool.server, tool.name): name for name, tool in told_names(tools).items()}
     messages: list[dict[str, Any]] = []
     for turn in turns if form.takes_many else _one_by_one(turns):

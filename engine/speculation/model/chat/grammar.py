@@ -53,7 +53,6 @@ class Grammar:
         weakref.finalize(self, desk.dropped.append, number)
 
     def copy(self) -> Grammar:
-        """A copy as far as it has come."""
         copied = Grammar(self._desk, self._desk.new_number(), self._stop)
         self._ask("copy", self._number, of=copied)
         copied.is_over = self.is_over

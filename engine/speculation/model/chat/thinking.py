@@ -60,7 +60,6 @@ class ThinkingStyle:
         return turn.text if self.past is Past.LEFT_OUT else turn.text + turn.thought
 
     def message(self, turn: ChatTurn) -> dict[str, str]:
-        """The message as the template sees it."""
         said = {"role": turn.role.value, "content": with_pictures(len(turn.pictures), turn.text)}
         if not turn.thought or self.tags is None or self.past is Past.LEFT_OUT:
             return said
@@ -108,7 +107,6 @@ class _ThinkingProbe:
         return self._write([_said(_QUESTION)], True, names)
 
     def begun(self) -> str:
-        """Everything it writes before a reply."""
         told = ({name: value} for name in self.names for value in (True, False))
         return "".join(self.prompt(**names) for names in ({}, *told))
 
@@ -152,7 +150,6 @@ class _ThinkingProbe:
         return Past.INLINE if self._writes_thought(reply | {"content": inline}) else Past.LEFT_OUT
 
     def _writes_thought(self, reply: Mapping[str, str]) -> bool:
-        """True if it writes the thought of an earlier turn."""
         return _THOUGHT in self._write([_said(_QUESTION), reply, _said(_NEXT)], True, {})
 
     def _write(self, messages: Sequence[Mapping[str, str]], begins: bool, names: Mapping[str, Any]) -> str:

@@ -125,7 +125,6 @@ def made_of(result: Any, *sources: object) -> Any:
 
 
 def is_said(value: object) -> bool:
-    """True if a value contains a traced text."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -140,7 +139,6 @@ def is_said(value: object) -> bool:
 
 
 def traced(value: Any) -> Any:
-    """A copy of a value whose texts are traced."""
     if isinstance(value, PromptText):
         return TracedText(value, value.said)
     if isinstance(value, dict):

@@ -31,7 +31,6 @@ _SPARE_SHARE = 16  # a sixteenth of each card, for other programs
 
 
 def context_size(facts: TargetFacts, settings: TargetSettings) -> int:
-    """The tokens of the context that loading would choose."""
     return settings.context_for(facts.details.trained_context if facts.details else 0)
 
 

@@ -39,7 +39,6 @@ class BatchTarget(LoadedModel):
         settings: TargetSettings,
         beside: LoadedModel | None = None,
     ) -> None:
-        """Use `load` or `beside`. Owns model and context from here on."""
         size = lib.llama_n_ctx_seq(context)
         self.limits = TargetLimits(size, size, 1, 0)
         self.num_slots: int = lib.llama_n_seq_max(context)

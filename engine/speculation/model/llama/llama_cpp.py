@@ -121,11 +121,9 @@ class LoadedModel:
         )
 
     def tokenize(self, text: str) -> list[int]:
-        """See `Target.tokenize`."""
         return self.vocabulary.special_tokens.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
-        """See `SpellingVocabulary.spell`."""
         return self._tokenizer.tokenize(text, with_special=False)
 
     def close(self) -> None:

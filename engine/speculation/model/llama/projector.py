@@ -52,7 +52,6 @@ _lock = threading.Lock()
 
 
 def can_project() -> bool:
-    """True if this build of llama.cpp has libmtmd."""
     return any(Path(lib._base_path).glob("*mtmd*"))
 
 
@@ -68,8 +67,6 @@ def _library() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SeeingModel:
-    """A model for a projector."""
-
     model: Any  # llama.cpp's
     path: Path
     num_threads: int
@@ -90,7 +87,6 @@ class Projector:
         self._embeddings: OrderedDict[tuple[str, int], Embedding] = OrderedDict()  # by digest and run, oldest first
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
-        """See `SeeingTarget.see`."""
         _check(stop)
         if picture.digest not in self._parts:
             self._take_in(picture)

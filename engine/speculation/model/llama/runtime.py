@@ -117,7 +117,6 @@ def last_error() -> str:
 
 
 def has_complained(words: str) -> bool:
-    """True if any of llama.cpp's recent errors has these words."""
     return any(words in text for text in _recent_errors)
 
 

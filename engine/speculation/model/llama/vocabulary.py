@@ -26,12 +26,10 @@ class VocabularyFile:
         self._tokenizer = Tokenizer(model, self.vocabulary, name)
 
     def tokenize(self, text: str) -> list[int]:
-        """See `Target.tokenize`."""
         assert self._model is not None
         return self.vocabulary.special_tokens.tokens_of(text, self._tokenizer.tokenize)
 
     def spell(self, text: str) -> list[int]:
-        """See `SpellingVocabulary.spell`."""
         assert self._model is not None
         return self._tokenizer.tokenize(text, with_special=False)
 
