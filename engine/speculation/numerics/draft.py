@@ -253,3 +253,16 @@ def common_prefix_length(first: Sequence[int], second: Sequence[int]) -> int:
                 if one != other:
                     return place
     return length
+
+
+def branches_of(parents: Sequence[int]) -> list[list[int]]:
+    """The sequences of the token before the tree and of each in it: one for each branch that leads through it."""
+    branches: list[list[int]] = [[] for _ in range(len(parents) + 1)]
+    num_branches = num_leaves(parents)
+    for place in range(len(parents) - 1, -1, -1):
+        own = branches[place + 1]
+        if not own:
+            num_branches -= 1
+            own.append(num_branches)
+        branches[parents[place] + 1] += own
+    return branches

@@ -13,17 +13,18 @@ from typing import Any
 import numpy as np
 from llama_cpp import llama_cpp as lib
 
-from engine.speculation.model.interface import FloatRow, Interrupted, TargetLimits
-from engine.speculation.model.llama.llama_cpp import ABORTED, MAX_TOKENS, NO_SLOT, LlamaCppTarget, LoadedModel
+from engine.speculation.model.interface import FloatRow, TargetLimits
+from engine.speculation.model.llama.llama_cpp import MAX_TOKENS, LlamaCppTarget
+from engine.speculation.model.llama.loaded_model import ABORTED, LoadedModel, raise_failure
 from engine.speculation.model.llama.opening import context_parameters, open_context, open_model, share_model
-from engine.speculation.model.llama.runtime import last_error
 from engine.values.config import TargetSettings
-from engine.values.errors import TargetUnusable
+from engine.values.sentences import template
 from engine.values.stop_signal import StopSignal
 
 DEFAULT_NUM_SLOTS = 16
 DEFAULT_CONTEXT_SIZE = 768  # tokens of each sequence
 
+_FULL = template("There is no room for more conversations side by side; choose a smaller model.")
 _GENTLE_TOKENS = 64  # computed at once if a user may begin to wait: a pass ends between two of its products
 
 
@@ -116,11 +117,7 @@ class BatchTarget(LoadedModel):
         """Drops all sequences, as it is unknown how far a failed pass came in each, then raises."""
         lib.llama_memory_clear(self._memory, True)
         self._num_held = [0] * len(self._num_held)
-        if result == ABORTED:
-            raise Interrupted
-        if result == NO_SLOT:
-            raise TargetUnusable("There is no room for more conversations side by side; choose a smaller model.")
-        raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
+        raise_failure(result, _FULL)
 
 
 def _open(model: Any, path: Path, settings: TargetSettings, num_slots: int, size: int, at_once: int) -> Any:

@@ -11,7 +11,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.speculation.model.files.model_files import NO_EMBEDDER
 from engine.speculation.model.interface import FloatRow, Interrupted
-from engine.speculation.model.llama.llama_cpp import ABORTED, LoadedModel
+from engine.speculation.model.llama.loaded_model import ABORTED, LoadedModel
 from engine.speculation.model.llama.opening import context_parameters, explain, free_model, open_model
 from engine.speculation.model.llama.runtime import forget_errors, last_error
 from engine.values.config import TargetSettings

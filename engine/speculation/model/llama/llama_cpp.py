@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -28,25 +27,20 @@ from engine.speculation.model.interface import (
     SavedPart,
     SeenPicture,
     StateRows,
-    TargetDescription,
     TargetFeature,
     TargetLimits,
-    Vocabulary,
 )
+from engine.speculation.model.llama.loaded_model import LoadedModel, raise_failure
 from engine.speculation.model.llama.opening import (
     context_parameters,
-    describe,
-    free_model,
     number_of,
     open_context,
     open_model,
 )
-from engine.speculation.model.llama.passes import sample_tokens
+from engine.speculation.model.llama.passes import tested_features
 from engine.speculation.model.llama.projector import Projector, SeeingModel, can_project, try_projector
 from engine.speculation.model.llama.runtime import forget_errors, last_error, library_digest, read_runtime
-from engine.speculation.model.llama.tokenizing import Tokenizer
-from engine.speculation.model.llama.vocabulary import read_vocabulary
-from engine.speculation.numerics.draft import num_leaves
+from engine.speculation.numerics.draft import branches_of
 from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings
 from engine.values.errors import Cancelled, TargetUnusable
@@ -59,91 +53,17 @@ MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for the
 MAX_BRANCHES = 8  # of a draft: that many sequences share one context, which costs nothing while they are not used
 
 _MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
-# Of logits computed again, as a share of their spread: other kernels for batches of another size make it up to 0.12, a
-# failed rollback more than 1.
-_LARGEST_DEVIATION = 0.4
 
 # Parameters of a context that decide what it keeps of a token.
 _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope_scaling_type", "rope_freq_base")
 
-ABORTED = 2  # returned by llama_decode when the abort callback ended it
-NO_SLOT = 1  # and when the context is full
 _FULL = template("The model's context is full; start a new chat or choose a larger context size.")
 _WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
 _SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
 
-def _native_is_set() -> Any:
-    """A native `bool is_set(void *flag)` for llama.cpp's abort callback: C's own strlen, which is 0 as long as the
-    flag is an empty string. A Python callback would take the interpreter's lock five hundred times in every pass."""
-    c_library = ctypes.CDLL("ucrtbase") if sys.platform == "win32" else ctypes.CDLL(None)
-    return ctypes.cast(c_library.strlen, lib.ggml_abort_callback)
-
-
-_IS_SET = _native_is_set()
-
-
 def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
     return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-
-
-class LoadedModel:
-    """A model with its context and a batch for its passes: the common part of targets of one sequence and of
-    several."""
-
-    def __init__(
-        self,
-        path: Path,
-        name: str,
-        model: Any,
-        context: Any,
-        settings: TargetSettings,
-        batch_size: int,
-        beside: LoadedModel | None = None,
-        most_sequences: int = 1,
-    ) -> None:
-        """Owns model and context from here on. `beside`: another one on the same model; `most_sequences`: that a token
-        of a batch may be in."""
-        self._model = model
-        self._context = context
-        self._stop: StopSignal | None = None
-        self._batch = lib.llama_batch_init(batch_size, 0, most_sequences)
-        self._batch_tokens = np.ctypeslib.as_array(self._batch.token, (batch_size,))
-        self._batch_positions = np.ctypeslib.as_array(self._batch.pos, (batch_size,))
-        self._batch_outputs = np.ctypeslib.as_array(self._batch.logits, (batch_size,))
-        self._batch_num_sequences = np.ctypeslib.as_array(self._batch.n_seq_id, (batch_size,))
-        self._batch_num_sequences[:] = 1
-        self._memory = lib.llama_get_memory(context)
-        self.vocabulary: Vocabulary = beside.vocabulary if beside else read_vocabulary(lib.llama_model_get_vocab(model))
-        self._tokenizer = Tokenizer(model, self.vocabulary, path.name)
-        self.description: TargetDescription = (
-            beside.description if beside else describe(model, context, path, name, settings)
-        )
-
-    def tokenize(self, text: str) -> list[int]:
-        return self.vocabulary.special_tokens.tokens_of(text, self._tokenizer.tokenize)
-
-    def spell(self, text: str) -> list[int]:
-        return self._tokenizer.tokenize(text, with_special=False)
-
-    def close(self) -> None:
-        if self._context is not None:
-            lib.llama_batch_free(self._batch)
-            lib.llama_free(self._context)
-            free_model(self._model)
-            self._context = None
-
-    def _watch(self, stop: StopSignal) -> None:
-        """Lets `stop` end a running pass. Works on the CPU only (llama.h); on a GPU the passes themselves are short."""
-        if stop is not self._stop:
-            lib.llama_set_abort_callback(self._context, _IS_SET, ctypes.c_void_p(stop.address))
-            self._stop = stop  # also keeps the flag alive while llama.cpp knows its address
-
-
-def _states(context: Any) -> frozenset[TargetFeature]:
-    """The features for states, which models made for searching texts have only once for all tokens."""
-    is_by_token = lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE
-    return frozenset({TargetFeature.STATES} if is_by_token else ())
 
 
 class LlamaCppTarget(LoadedModel):
@@ -181,7 +101,10 @@ class LlamaCppTarget(LoadedModel):
             super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = _SEQUENCE
-            self.features = self._probe(stop) | _states(context) | {TargetFeature.KEEPS}
+            self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS}
+            self._clear()
+            if lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE:  # others have one state for all tokens
+                self.features |= {TargetFeature.STATES}
             if projector is not None and can_project():
                 self._projector = self._projector_at(projector)
                 self.features |= {TargetFeature.PICTURES}
@@ -244,7 +167,7 @@ class LlamaCppTarget(LoadedModel):
         assert 2 <= count <= self.limits.max_rows
         assert self.num_held + count <= self.limits.context_size
         self._drop_tree()
-        branches = _branches(parents)
+        branches = branches_of(parents)
         self._share(len(branches[0]))
         depths = [0]
         for row, sequences in enumerate(branches):
@@ -443,15 +366,9 @@ class LlamaCppTarget(LoadedModel):
         super().close()
 
     def _projector_at(self, path: Path) -> Projector:
-        description, limits = self.description, self.limits
-        seeing = SeeingModel(
-            self._model,
-            description.path,
-            description.threads,
-            description.num_gpu_layers > 0,
-            limits.context_size,
-            limits.max_tokens,
-        )
+        told, limits = self.description, self.limits
+        on_gpu = told.num_gpu_layers > 0
+        seeing = SeeingModel(self._model, told.path, told.threads, on_gpu, limits.context_size, limits.max_tokens)
         return Projector(path, seeing)
 
     def _opened_projector(self, stop: StopSignal) -> Projector:
@@ -523,54 +440,10 @@ class LlamaCppTarget(LoadedModel):
         self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
         self._num_revocable = 0
         self.roll_back(held_before)
-        if result == ABORTED:
-            raise Interrupted
-        if result == NO_SLOT:
-            raise TargetUnusable(_FULL)
-        raise RuntimeError(f"llama_decode failed with {result}: {last_error()}")
+        raise_failure(result, _FULL)
 
     def _clear(self) -> None:
         lib.llama_memory_clear(self._memory, True)
         self.num_held = self._num_revocable = 0
         self._num_shared, self._num_sharing = [0] * len(self._num_shared), 0
         self._branches = []
-
-    def _probe(self, stop: StopSignal) -> frozenset[TargetFeature]:
-        """Tests whether a draft can be taken back: after the longest one was, its tokens must get the logits as before.
-        And whether one may branch: on a branch they must get them, too. Raises TargetUnusable or Interrupted."""
-        limits = self.limits
-        longest = min(MAX_LENGTH, limits.max_rollback, limits.max_rows, limits.max_tokens - 1, limits.context_size - 1)
-        first, *draft = sample_tokens(self, 1 + longest)
-        before = self.evaluate([first, *draft], len(draft), stop).copy()
-        if not np.isfinite(before.max()):
-            raise TargetUnusable(
-                "{name} does not compute numbers; it is damaged: download it again.", name=self.description.path.name
-            )
-        features: set[TargetFeature] = set()
-        if self.roll_back(1):  # few of them again: in a slow model every token counts
-            deviations: list[float] = []
-            if self.limits.max_branches > 1 and self.limits.rolls_back_freely and longest > 2:
-                again = self.evaluate_tree(draft[0], [draft[2], draft[1]], [-1, -1], stop)[[0, 2]]
-            else:
-                again = self.evaluate(draft[:1], 1, stop)
-            for wanted, row in zip(before, again, strict=False):
-                deviations.append(float((row - wanted).std() / wanted.std()))
-            for feature, deviation in zip((TargetFeature.ROLLBACK, TargetFeature.BRANCHES), deviations, strict=False):
-                if deviation > _LARGEST_DEVIATION:
-                    break
-                features.add(feature)
-        self._clear()
-        return frozenset(features)
-
-
-def _branches(parents: Sequence[int]) -> list[list[int]]:
-    """The sequences of the token before the tree and of each in it: one for each branch that leads through it."""
-    branches: list[list[int]] = [[] for _ in range(len(parents) + 1)]
-    num_branches = num_leaves(parents)
-    for place in range(len(parents) - 1, -1, -1):
-        own = branches[place + 1]
-        if not own:
-            num_branches -= 1
-            own.append(num_branches)
-        branches[parents[place] + 1] += own
-    return branches

@@ -21,7 +21,8 @@ from engine.speculation.model.files.model_files import part_paths
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.embedder import Embedder
-from engine.speculation.model.llama.llama_cpp import LlamaCppTarget, LoadedModel
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.loaded_model import LoadedModel
 from engine.speculation.model.llama.opening import check_file
 from engine.values import errors
 from engine.values.config import TargetSettings

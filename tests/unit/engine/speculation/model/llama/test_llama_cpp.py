@@ -13,7 +13,7 @@ from gguf import GGUFReader
 
 from engine.speculation.model.files.sources import starter_source
 from engine.speculation.model.interface import FloatRow, FloatRows, Interrupted, SavedPart, TargetFeature
-from engine.speculation.model.llama import llama_cpp
+from engine.speculation.model.llama import passes
 from engine.speculation.model.llama.llama_cpp import MAX_BRANCHES, LlamaCppTarget
 from engine.speculation.model.llama.passes import sample_tokens
 from engine.speculation.numerics.draft_length import MAX_LENGTH
@@ -225,7 +225,7 @@ def test_loading_can_be_cancelled_while_the_model_is_tried(tmp_path: Path, monke
         stop.set()
         return sample_tokens(target, count)
 
-    monkeypatch.setattr(llama_cpp, "sample_tokens", cancel)
+    monkeypatch.setattr(passes, "sample_tokens", cancel)
     with pytest.raises(Cancelled, match=r"Loading tiny\.gguf was cancelled"):
         LlamaCppTarget.load(
             tiny_llama(tmp_path / "tiny.gguf"), "tiny", TargetSettings(context_size=64), lambda _progress: None, stop
