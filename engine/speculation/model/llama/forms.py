@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from llama_cpp import llama_cpp as lib
@@ -136,10 +137,7 @@ def copy_without(path: Path, layers: Sequence[int], out: Path) -> str:
     parameters = lib.llama_model_quantize_default_params()
     parameters.only_copy = True
     parameters.prune_layers = (ctypes.c_int32 * (len(layers) + 1))(*sorted(layers), -1)
-    forget_errors()
-    if lib.llama_model_quantize(os.fsencode(path), os.fsencode(out), parameters) == 0:
-        return ""
-    return last_error()
+    return _run(path, out, parameters)
 
 
 def check_free(targets: Sequence[Path]) -> None:
@@ -215,7 +213,7 @@ def _quantize(path: Path, form: str, out: Path) -> str:
     else:
         os.nice(_LEAST_PRIORITY)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    return _run(path, form, out, dry=False)
+    return _quantized(path, form, out, dry=False)
 
 
 def _end_with_parent() -> None:
@@ -236,7 +234,7 @@ def _measure_sizes(path: Path, forms: tuple[str, ...]) -> str:
     found: dict[str, tuple[int, str]] = {}
     for form in forms:
         seen.clear()
-        complaint = _run(path, form, Path(os.devnull), dry=True)
+        complaint = _quantized(path, form, Path(os.devnull), dry=True)
         sizes = {kind: float(size) for each in seen for kind, size in _SIZE.findall(each.getMessage())}
         change = sizes.get("quant", 0.0) - sizes.get("model", 0.0)
         found[form] = (0, complaint) if complaint else (max(0, num_bytes + int(change * 2**20)), "")
@@ -252,12 +250,16 @@ class _Collector(logging.Handler):
         self._seen.append(record)
 
 
-def _run(path: Path, form: str, out: Path, dry: bool) -> str:
+def _quantized(path: Path, form: str, out: Path, dry: bool) -> str:
     parameters = lib.llama_model_quantize_default_params()
     parameters.ftype = FORMS[form]
     parameters.allow_requantize = True
     parameters.nthread = usable_cores()
     parameters.dry_run = dry
+    return _run(path, out, parameters)
+
+
+def _run(path: Path, out: Path, parameters: Any) -> str:
     forget_errors()
     if lib.llama_model_quantize(os.fsencode(path), os.fsencode(out), parameters) == 0:
         return ""
