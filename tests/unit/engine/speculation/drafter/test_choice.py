@@ -13,6 +13,7 @@ from engine.speculation.drafter.choice import (
     STARTER_TORCH,
     WORDS,
     built_in_drafter,
+    check_drafter,
     drafter_source,
     fetched_folder,
     hub_name,
@@ -160,3 +161,9 @@ def test_a_marker_that_does_not_hold_is_none(tmp_path: Path, marker: str) -> Non
     assert is_fetched(folder)
     (folder / MARKER).write_text(marker)
     assert not is_fetched(folder)
+
+
+def test_a_config_that_would_hold_up_other_threads_is_not_parsed(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "more": ["x" * 100] * 3_000}))
+    with pytest.raises(DrafterUnusable, match=r"config\.json is damaged"):
+        check_drafter(str(tmp_path), tmp_path)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan, likeliest
+from engine.speculation.numerics.likeliest import (
+    NUM_NOTED,
+    DistributionNotes,
+    RowScan,
+    TokenLogs,
+    divergence,
+    divergence_of_likeliest,
+    likeliest,
+    likeliest_logs,
+    log_probabilities,
+)
 from engine.speculation.numerics.sampling import distribution_of
 from engine.values.config import SamplingSettings
 from engine.values.errors import TargetUnusable
@@ -117,3 +129,68 @@ def test_what_cannot_be_at_all_has_no_share() -> None:
 
 def test_nothing_written_is_nothing_to_learn_from() -> None:
     assert DistributionNotes().first(5) is None
+
+
+ROWS = st.lists(st.floats(-30, 30, width=32), min_size=4, max_size=4)
+
+
+def row(*probabilities: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    return np.log(np.array(probabilities, np.float32)) + np.float32(3)  # logits have any offset
+
+
+def test_divergence_is_the_sum_over_the_whole_vocabulary() -> None:
+    p, q = (0.5, 0.25, 0.125, 0.125), (0.25, 0.25, 0.25, 0.25)
+    expected = sum(a * math.log(a / b) for a, b in zip(p, q, strict=True))
+    assert divergence(row(*p), row(*q)) == pytest.approx(expected, abs=1e-6)
+    assert divergence(row(*p), row(*p)) == 0
+
+
+@given(ROWS, ROWS)
+def test_what_is_kept_of_a_row_tells_no_more_than_all_of_it(one: list[float], other: list[float]) -> None:
+    original, form = np.array(one, np.float32), np.array(other, np.float32)
+    whole = divergence(original, form)
+    assert divergence_of_likeliest(likeliest_logs(original, 4), form) == pytest.approx(whole, abs=1e-6)
+    assert 0 <= divergence_of_likeliest(likeliest_logs(original, 2), form) <= whole + 1e-6
+
+
+def test_all_but_the_likeliest_tokens_count_as_one() -> None:
+    kept = likeliest_logs(row(0.1, 0.6, 0.2, 0.1), 2)
+    assert kept.ids.tolist() == [1, 2]
+    expected = 0.6 * math.log(0.6 / 0.4) + 0.2 * math.log(0.2 / 0.1) + 0.2 * math.log(0.2 / 0.5)
+    assert divergence_of_likeliest(kept, row(0.3, 0.4, 0.1, 0.2)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_row_with_impossible_tokens_has_a_divergence_all_the_same() -> None:
+    original = np.array([0.0, 0.0, -np.inf, -np.inf], np.float32)
+    assert divergence(original, np.zeros(4, np.float32)) == pytest.approx(math.log(2))
+
+
+def test_a_row_that_is_not_a_number_is_refused() -> None:
+    with pytest.raises(TargetUnusable):
+        log_probabilities(np.array([0.0, np.nan], np.float32))
+
+
+PIECES = tuple(bytes([65 + token]) for token in range(6))
+
+
+@given(st.lists(st.floats(-50, 50, width=32), min_size=6, max_size=6), st.integers(0, 5), st.integers(0, 6))
+def test_logarithms_are_those_of_the_softmax(logits: list[float], token: int, num_beside: int) -> None:
+    row = np.array(logits, np.float32)
+    logs = TokenLogs(num_beside, PIECES)
+    logs.note(token, RowScan(row))
+    expected = row.astype(np.float64) - np.logaddexp.reduce(row.astype(np.float64))
+    found = logs.of(0)
+    assert found is not None
+    assert found.piece == PIECES[token]
+    assert found.log == pytest.approx(expected[token], abs=1e-4)
+    assert [log for _, log in found.beside] == pytest.approx(sorted(expected, reverse=True)[:num_beside], abs=1e-4)
+    assert all(log == pytest.approx(expected[PIECES.index(piece)], abs=1e-4) for piece, log in found.beside)
+
+
+def test_what_the_target_did_not_choose_has_none() -> None:
+    logs = TokenLogs(1, PIECES)
+    logs.skip(2)
+    logs.note(0, RowScan(np.zeros(6, np.float32)))
+    assert logs.of(1) is None
+    assert logs.of(2) is not None
+    assert logs.of(3) is None
