@@ -32,33 +32,37 @@ _TCP, _SCOPES = 0b11, 0b11  # to bind and to connect; abstract sockets and signa
 _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 38, 4
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 # Calls with their numbers on x86_64 and aarch64; -: it is not there.
-_CALLS_BY_TOPIC = """
-names in folders, and what files are: creat 85 -, open_by_handle_at 304 265, openat2 437 437, unlink 87 -,
-  unlinkat 263 35, rmdir 84 -, rename 82 -, renameat 264 38, renameat2 316 276, link 86 -, linkat 265 37,
-  symlink 88 -, symlinkat 266 36, mkdir 83 -, mkdirat 258 34, mknod 133 -, mknodat 259 33, chmod 90 -, fchmod 91 52,
-  fchmodat 268 53, fchmodat2 452 452, chown 92 -, lchown 94 -, fchown 93 55, fchownat 260 54, utime 132 -,
-  utimes 235 -, futimesat 261 -, utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7,
-  setxattrat 463 463, removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466,
-  file_setattr 469 469, chroot 161 51, flock 73 32, fanotify_init 300 262, quotactl 179 60, quotactl_fd 443 443
-other processes: fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, kill 62 129, tkill 200 130,
-  rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, pidfd_open 434 434, pidfd_send_signal 424 424,
-  pidfd_getfd 438 438, ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
-  process_mrelease 448 448, kcmp 312 272, migrate_pages 256 238, move_pages 279 239, unshare 272 97, setns 308 268,
-  ioprio_set 251 30, shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semop 65 193, semtimedop 220 192,
-  semctl 66 191, msgget 68 186, msgsnd 69 189, msgrcv 70 188, msgctl 71 187, mq_open 240 180, mq_unlink 241 181
-networks: socketpair 53 199, listen 50 201, accept 43 202, accept4 288 242, sendmmsg 307 269
-the system: mount 165 40, umount2 166 39, pivot_root 155 41, open_tree 428 428, move_mount 429 429, fsopen 430 430,
-  fsconfig 431 431, fsmount 432 432, fspick 433 433, mount_setattr 442 442, swapon 167 224, swapoff 168 225,
-  reboot 169 142, sethostname 170 161, setdomainname 171 162, settimeofday 164 170, clock_settime 227 112,
-  adjtimex 159 171, clock_adjtime 305 266, acct 163 89, syslog 103 116, init_module 175 105, finit_module 313 273,
-  delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294, iopl 172 -, ioperm 173 -, modify_ldt 154 -,
-  vhangup 153 58, personality 135 92, bpf 321 280, perf_event_open 298 241, userfaultfd 323 282,
-  io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, add_key 248 217, request_key 249 218,
-  keyctl 250 219, memfd_secret 447 447
-"""
+_CALL_NUMBERS = (
+    # names in folders, and what files are
+    "creat 85 -, open_by_handle_at 304 265, openat2 437 437, unlink 87 -, unlinkat 263 35, rmdir 84 -, rename 82 -, "
+    "renameat 264 38, renameat2 316 276, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, mkdir 83 -, "
+    "mkdirat 258 34, mknod 133 -, mknodat 259 33, chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452, "
+    "chown 92 -, lchown 94 -, fchown 93 55, fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -, "
+    "utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, setxattrat 463 463, removexattr 197 14, "
+    "lremovexattr 198 15, fremovexattr 199 16, removexattrat 466 466, file_setattr 469 469, chroot 161 51, "
+    "flock 73 32, fanotify_init 300 262, quotactl 179 60, quotactl_fd 443 443, "
+    # other processes
+    "fork 57 -, vfork 58 -, execve 59 221, execveat 322 281, kill 62 129, tkill 200 130, rt_sigqueueinfo 129 138, "
+    "rt_tgsigqueueinfo 297 240, pidfd_open 434 434, pidfd_send_signal 424 424, pidfd_getfd 438 438, ptrace 101 117, "
+    "process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, process_mrelease 448 448, "
+    "kcmp 312 272, migrate_pages 256 238, move_pages 279 239, unshare 272 97, setns 308 268, ioprio_set 251 30, "
+    "shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190, semop 65 193, semtimedop 220 192, semctl 66 191, "
+    "msgget 68 186, msgsnd 69 189, msgrcv 70 188, msgctl 71 187, mq_open 240 180, mq_unlink 241 181, "
+    # networks
+    "socketpair 53 199, listen 50 201, accept 43 202, accept4 288 242, sendmmsg 307 269, "
+    # the system
+    "mount 165 40, umount2 166 39, pivot_root 155 41, open_tree 428 428, move_mount 429 429, fsopen 430 430, "
+    "fsconfig 431 431, fsmount 432 432, fspick 433 433, mount_setattr 442 442, swapon 167 224, swapoff 168 225, "
+    "reboot 169 142, sethostname 170 161, setdomainname 171 162, settimeofday 164 170, clock_settime 227 112, "
+    "adjtimex 159 171, clock_adjtime 305 266, acct 163 89, syslog 103 116, init_module 175 105, finit_module 313 273, "
+    "delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294, iopl 172 -, ioperm 173 -, modify_ldt 154 -, "
+    "vhangup 153 58, personality 135 92, bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, "
+    "io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, add_key 248 217, request_key 249 218, "
+    "keyctl 250 219, memfd_secret 447 447, "
+)
 _CALLS: Mapping[str, tuple[int | None, int | None]] = {
     name: (int(x86_64), None if aarch64 == "-" else int(aarch64))
-    for name, x86_64, aarch64 in re.findall(r"(\w+) (\d+) (\d+|-)", _CALLS_BY_TOPIC)
+    for name, x86_64, aarch64 in re.findall(r"(\w+) (\d+) (\d+|-)", _CALL_NUMBERS)
 }
 _NOT_BY_DRIVERS = {  # of graphics cards, which speak with a helper and share memory
     "memfd_create": (319, 279),
