@@ -115,8 +115,8 @@ def _vocabulary_lines(learned: LearnedSummary, vocabulary: str) -> list[str]:
             lines += [f"  {_adapter_line(adapter)}" for adapter in adapters]
     if num_lessons := learned.lessons.get(vocabulary):
         lines.append(f"{_counted(num_lessons, 'reply', 'replies')} to learn from")
-    if num_practised := learned.practice.get(vocabulary):
-        lines.append(f"{_counted(num_practised, 'practised reply', 'practised replies')} to learn from")
+    if num_self_distilled := learned.self_distilled.get(vocabulary):
+        lines.append(f"{_counted(num_self_distilled, 'practised reply', 'practised replies')} to learn from")
     if size := learned.recall.get(vocabulary):
         lines.append(f"{_counted(size.num_texts, 'text')} to reuse, of {_counted(size.num_tokens, 'token')}")
     return lines

@@ -71,9 +71,9 @@ class AppSettings(BaseModel):
     learning: bool = LearningSettings().enabled
     learning_share: Annotated[float, parameter(LearningSettings, "share")] = LearningSettings().share
     learning_on_battery: bool = LearningSettings().on_battery
-    practice: bool = LearningSettings().practises
-    practice_minutes: Annotated[int, parameter(LearningSettings, "practice_minutes")] = (
-        LearningSettings().practice_minutes
+    practice: bool = LearningSettings().self_distils
+    practice_minutes: Annotated[int, parameter(LearningSettings, "self_distillation_minutes")] = (
+        LearningSettings().self_distillation_minutes
     )
     language: Annotated[
         Spoken,

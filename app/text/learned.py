@@ -269,8 +269,8 @@ def _details(summary: LearnedSummary, vocabulary: str) -> Iterator[str]:
         yield _ngrams(num_ngrams)
     if num_lessons := summary.lessons.get(vocabulary):
         yield Learned.tr("{number} repl(y|ies) to learn from", "", num_lessons)
-    if num_practised := summary.practice.get(vocabulary):
-        yield Learned.tr("{number} practised", "", num_practised)
+    if num_self_distilled := summary.self_distilled.get(vocabulary):
+        yield Learned.tr("{number} practised", "", num_self_distilled)
     if num_bytes := summary.num_bytes.get(vocabulary):
         yield size_words(num_bytes)
 

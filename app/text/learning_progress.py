@@ -52,7 +52,7 @@ def _which_can_learn() -> str:
 def _what_helps(progress: LearningProgress, settings: LearningSettings) -> str:
     if progress.awaits_power:
         return Progress.tr("Learning goes on when the computer is plugged in.")
-    if settings.practises:
+    if settings.self_distils:
         return Progress.tr(
             "Practice gives the drafter more to learn from: leave Slipstream open tonight and the computer plugged in."
         )

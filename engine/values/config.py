@@ -461,8 +461,8 @@ class LearningSettings:
     enabled: bool = True
     share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while nobody waits
     on_battery: bool = False
-    practises: bool = True  # whether the target answers earlier prompts again while nobody waits
-    practice_minutes: Annotated[
+    self_distils: bool = True  # whether the target answers earlier prompts again while nobody waits
+    self_distillation_minutes: Annotated[
         int,
         Parameter("Minutes of an hour", 1, 30, about="At most so long in any hour; the computer is busy meanwhile."),
     ] = 3

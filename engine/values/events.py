@@ -358,7 +358,7 @@ class LearningChanged(Event):
     is_learning: bool
     is_paused: bool = False  # by the user
     can_learn: bool = True  # whether the drafter in use learns adapters; also where none is in use
-    is_practising: bool = False  # the target answers earlier prompts again, for it to learn from
+    is_self_distilling: bool = False  # the target answers earlier prompts again, for it to learn from
 
 
 class LearnedGrew(Event):

@@ -51,7 +51,7 @@ class RecallText:
 class Lesson:
     """A stored reply that a drafter learns from."""
 
-    message_id: int  # of the reply; negative: minus its number in practice, as it is no message
+    message_id: int  # of the reply; negative: minus its number in self-distillation, as it is no message
     conversation_id: int
     created_at: datetime
     # What it answers, as rendered: the system prompt if there is one, then the branch down to the reply's parent
@@ -233,7 +233,7 @@ class LearnedSummary:
     statistics: tuple[TargetStatistics, ...]
     num_bytes: Mapping[str, int] = field(default_factory=dict)  # of the store, by vocabulary
     since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
-    practice: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
+    self_distilled: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
     benefits: Mapping[FingerprintPair, PairBenefit] = field(default_factory=dict)
     used_here: frozenset[str] = frozenset()  # vocabularies of targets that were loaded here
     scored: Mapping[FingerprintPair, int] = field(default_factory=dict)  # replies, each before it was learned from
@@ -242,7 +242,7 @@ class LearnedSummary:
     def vocabularies(self) -> tuple[str, ...]:
         """The fingerprints of all target vocabularies with an entry."""
         of_pairs = {target for target, _ in (*self.ngrams, *self.adapters)}
-        return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons) | set(self.practice)))
+        return tuple(sorted(of_pairs | set(self.recall) | set(self.lessons) | set(self.self_distilled)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,9 @@ _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
 _LEFT_OUT = commands.Answer, commands.Embed, Call  # they end the log or what is running, or take minutes
 _METHODS_LEFT_OUT = {  # likewise, or wait for somebody
-    *("close", "join", "pause", "watched", "exchanging", "wait", "begin", "hear", "locked", "end_practice", "detach"),
+    *("close", "join", "pause", "watched", "exchanging", "wait", "begin", "hear", "locked", "detach"),
     *("tune", "tune_starter", "measure_machine", "acquit", "prove", "note_ahead", "forget_everything"),
+    "end_self_distillation",
 }
 
 

@@ -124,7 +124,7 @@ class Desk:
         step, length = 4, 4 * _FEWEST_TOKENS
         return [tokens[start : start + length] for start in range(0, len(tokens) - length + 1, step)]
 
-    def practise(self, secret: str) -> None:
+    def distil(self, secret: str) -> None:
         """As if the model had answered with the user's own words."""
         with closing(sqlite3.connect(self.folder / STORE)) as connection, connection:
             added = connection.execute(
@@ -140,7 +140,7 @@ class Desk:
             added = "INSERT INTO pictures SELECT max(id), 'digest', 1, 1, ? FROM conversations"
             assert connection.execute(added, (secret.encode() * 1000,)).rowcount > 0
 
-    def practised(self) -> int:
+    def num_distilled(self) -> int:
         return int(self.stored("SELECT count(*) FROM practice")[0][0])
 
     def found(self, needles: list[bytes]) -> list[str]:
@@ -183,7 +183,7 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
     of_message = [*spellings(message), *desk.tokens_of(message)]
     of_chat = [*spellings(chat), *desk.tokens_of(chat)]
     for text in ("Name a colour.", message, chat):
-        desk.practise(text)
+        desk.distil(text)
     desk.depict(chat)
     copy = back_up(desk.folder / STORE, "0001")
     for needles in (of_message, of_chat):
@@ -193,7 +193,7 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
         desk.window.transcript.delete_requested.emit(desk.window.transcript.messages[2].id)
     desk.forget(desk.stored("SELECT max(id) FROM conversations")[0][0])
     assert desk.erased == ()
-    assert desk.practised() == 0, "the answer to the first message may have come after the one that was deleted"
+    assert desk.num_distilled() == 0, "the answer to the first message may have come after the one that was deleted"
     assert desk.found([*of_message, *of_chat]) == []
     assert {STORE, copy.name} <= set(desk.found(spellings("Name a colour."))), "what was not deleted stays"
 
@@ -209,7 +209,7 @@ def forget_everything(desk: Desk, qtbot: QtBot) -> None:
     desk.window.new_action.trigger()
     desk.window.prompt_box.set_text(secret)
     needles = [*spellings(secret), *desk.tokens_of("xylophone")]
-    desk.practise("xylophone")
+    desk.distil("xylophone")
     desk.depict(secret)
     back_up(desk.folder / STORE, "0001")
     left = (f"{STORE}.before-0002-journal", f"{STORE}.part", f"{STORE}.part-journal")

@@ -76,9 +76,9 @@ class LearningPage(QWidget):
         self.on_battery = set_up(QCheckBox(self.tr("Also on battery"), self), tip=self.tr(_ABOUT_BATTERY))
         self.on_battery.setChecked(settings.on_battery)
         self.practises = set_up(QCheckBox(self.tr("Practise while idle"), self), tip=self.tr(_ABOUT_PRACTICE))
-        self.practises.setChecked(settings.practises)
-        self.minutes = number_box(parameter(LearningSettings, "practice_minutes"), _MINUTES_PX, self)
-        show_number(self.minutes, settings.practice_minutes)
+        self.practises.setChecked(settings.self_distils)
+        self.minutes = number_box(parameter(LearningSettings, "self_distillation_minutes"), _MINUTES_PX, self)
+        show_number(self.minutes, settings.self_distillation_minutes)
         self.minutes.setKeyboardTracking(False)  # while it is typed, 10 is 1 first
         self.minutes_label = label_of(self.minutes, self)
         self.about = words(self.tr(_ABOUT), self, kind="quiet")

@@ -90,8 +90,8 @@ class PersonalController(Controller):
                 learning=settings.enabled,
                 learning_share=settings.share,
                 learning_on_battery=settings.on_battery,
-                practice=settings.practises,
-                practice_minutes=settings.practice_minutes,
+                practice=settings.self_distils,
+                practice_minutes=settings.self_distillation_minutes,
             )
             self._bridge.ask(self._bridge.engine.learning.change, settings)
             self._show()

@@ -54,7 +54,7 @@ class SpeedUpController(Controller):
 
     def _on_learning(self, event: LearningChanged) -> None:
         share = self._keeper.settings.learning_share
-        self._window.meter.show_learning(event.is_learning, event.is_paused, share, event.is_practising)
+        self._window.meter.show_learning(event.is_learning, event.is_paused, share, event.is_self_distilling)
 
     def _show(self, can_draft: bool, awaits_drafter: bool, sentence: str) -> None:
         ready = Readiness.AWAITED if awaits_drafter else Readiness.READY

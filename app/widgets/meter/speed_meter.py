@@ -139,19 +139,19 @@ class SpeedMeter(QFrame):
         self.switch.setEnabled(not self._is_elsewhere)
         self.switch.setToolTip(none if self._is_elsewhere else off if self._is_on else on)
 
-    def show_learning(self, is_learning: bool, is_paused: bool, share: float, is_practising: bool = False) -> None:
+    def show_learning(self, is_learning: bool, is_paused: bool, share: float, is_self_distilling: bool = False) -> None:
         """`share`: of the processor's time, the most that learning takes."""
         self._is_paused = is_paused
         paused, learning = self.tr("Learning paused"), self.tr("Learning…")
         announced = self.tr("Learning… (up to {share} of the processor)").format(share=percent_words(share))
-        if is_practising:
+        if is_self_distilling:
             learning, announced = self.tr("Practising…"), self.tr("Practising on earlier questions")
         self._learning = (paused, paused, "") if is_paused else (announced, learning, "")
         about = self.tr(
             "The drafter learns from your replies while no reply is being written. It uses up to {share} of the "
             "processor's time and stops as soon as you send a message."
         ).format(share=percent_words(share))
-        if is_practising:
+        if is_self_distilling:
             about = self.tr(
                 "While you are idle, the model answers earlier questions of yours again, so that the drafter can "
                 "learn from them. You never see these answers. It stops as soon as you send a message."
@@ -163,7 +163,7 @@ class SpeedMeter(QFrame):
             if is_paused
             else self.tr("Pause learning until you resume it or restart Slipstream")
         )
-        self._has_learning = is_learning or is_paused or is_practising
+        self._has_learning = is_learning or is_paused or is_self_distilling
         self._fit()
 
     @Slot()

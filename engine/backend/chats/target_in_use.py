@@ -12,8 +12,8 @@ from engine.backend.remote.targets import RemoteTargets
 from engine.backend.remote.writer import RemoteWriter
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
-from engine.backend.teaching.practice import TargetAtHand
 from engine.backend.teaching.recall import Recall
+from engine.backend.teaching.self_distillation import TargetAtHand
 from engine.speculation.decoding.speculation import Speculation
 from engine.speculation.model.chat import template_apart
 from engine.speculation.model.files.prompt_cache import PromptCache
@@ -177,7 +177,7 @@ class TargetInUse:
         settings = TargetSettings() if has_changed else order.settings
         settings = settings.filled_up(record.options.settings) if record else settings
         settings = settings.filled_up(order.for_all)
-        self._learning.end_practice()
+        self._learning.end_self_distillation()
         if not order.anyway:
             check_memory(source.path, settings, record.facts if record else "")
         if self._suspects.holds(source.identity):
@@ -214,7 +214,7 @@ class TargetInUse:
         _, name = split_reference(order.target)
         self._emit(TargetLoading(name or order.target, 0.0))
         writer = self._remote.open(order.target, stop)
-        self._learning.end_practice()
+        self._learning.end_self_distillation()
         self._learning.detach()
         self.close()
         self._loaded, self._unloaded = Loaded(writer, order), None
@@ -244,7 +244,7 @@ class TargetInUse:
             yield
 
     def prove(self) -> None:
-        """It has written a reply. From now on it may practise, too."""
+        """It has written a reply. From now on it may answer earlier prompts again, too."""
         loaded, local = self.loaded, self.local
         if local is None or local.is_proven:
             return
@@ -253,7 +253,7 @@ class TargetInUse:
         def sampling() -> SamplingSettings:
             return self._options_of(local.source).sampling or loaded.sampling
 
-        self._learning.practise_with(TargetAtHand(local.target, sampling, lambda: local.writer.passes))
+        self._learning.self_distil_with(TargetAtHand(local.target, sampling, lambda: local.writer.passes))
 
     def acquit(self) -> None:
         """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
@@ -282,7 +282,7 @@ class TargetInUse:
         loaded = self._loaded
         if loaded is not None:
             loaded.writer.close()
-            self._learning.practise_with(None)
+            self._learning.self_distil_with(None)
             with self._counting:
                 self._loaded = None
             if loaded.local is not None:

@@ -27,8 +27,8 @@ from engine.backend.storage.schema import (
     LessonRow,
     MessageRow,
     PictureRow,
-    PracticeRow,
     RecallRow,
+    SelfDistilledRow,
     rows_holding,
 )
 from engine.backend.storage.texts import UNTITLED, fit_title
@@ -189,7 +189,7 @@ def _empty_message(connection: sqlite3.Connection, number: int, present: Iterabl
     for row in (RecallRow, LessonRow):
         if row.__tablename__ in present:
             connection.execute(f"DELETE FROM {row.__tablename__} WHERE message_id = ?", (number,)).close()
-    if PracticeRow.__tablename__ in present:  # of the whole chat, as where a message is removed
+    if SelfDistilledRow.__tablename__ in present:  # of the whole chat, as where a message is removed
         beside = "SELECT id FROM messages WHERE conversation_id = (SELECT conversation_id FROM messages WHERE id = ?)"
         connection.execute(f"DELETE FROM practice WHERE message_id IN ({beside})", (number,)).close()
     if PictureRow.__tablename__ in present:

@@ -14,9 +14,9 @@ from engine.backend.storage.lessons import (
     read_exercise,
     read_exercises,
     read_lessons,
-    read_practice,
+    read_self_distilled,
     write_lesson,
-    write_practice,
+    write_self_distilled,
 )
 from engine.backend.storage.ngrams import read_ngrams, write_ngrams
 from engine.backend.storage.recall import read_missing, read_recall, write_recall
@@ -46,8 +46,9 @@ class LearnedRepository(Transactions):
     """N-grams belong to a pair of vocabularies, adapters to a target's vocabulary and a drafter, recall and lessons to
     a target's vocabulary and a message. Vocabularies and drafters are named by their fingerprints.
 
-    Recall, lessons and practice are deleted with their messages. N-grams and adapters come from many chats and stay
-    when one is deleted: they hold none of its texts, only traces of what was said. `forget_learned` removes them.
+    Recall, lessons and self-distilled replies are deleted with their messages. N-grams and adapters come from many
+    chats and stay when one is deleted: they hold none of its texts, only traces of what was said. `forget_learned`
+    removes them.
     """
 
     def load_ngrams(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[NgramRecord, ...]:
@@ -109,24 +110,24 @@ class LearnedRepository(Transactions):
             write_lesson(connection, fingerprint, message_id, reply, most, system_prompt)
 
     def list_exercises(self, fingerprint: str, num_prompts: int, most_answers: int) -> tuple[Exercise, ...]:
-        """Of the latest prompts of chats that are not deleted, those with fewer answers in practice: the fewest first,
-        and of these the latest."""
+        """The latest prompts of chats that are not deleted, if they have fewer self-distilled answers: the fewest
+        first, and of these the latest."""
         with self._reading() as connection:
             return read_exercises(connection, fingerprint, num_prompts, most_answers)
 
-    def save_practice(self, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int) -> Lesson:
-        """Stores a reply that was practised, and returns it as `load_practice` will; of more than `most` in this
+    def save_self_distilled(self, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int) -> Lesson:
+        """Stores a self-distilled reply, and returns it as `load_self_distilled` will; of more than `most` in this
         vocabulary the oldest go. Raises ConversationMissing when the turns that it answers are not in the store as they
         were, and ValueError for an invalid reply."""
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             if read_exercise(connection, exercise.message_id) != exercise:
                 raise ConversationMissing("This message no longer exists.")
-            return write_practice(connection, fingerprint, exercise, reply, most)
+            return write_self_distilled(connection, fingerprint, exercise, reply, most)
 
-    def load_practice(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-        """As `load_lessons`, of replies that were practised."""
+    def load_self_distilled(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
+        """As `load_lessons`, of self-distilled replies."""
         with self._reading() as connection:
-            return read_practice(connection, fingerprint, most)
+            return read_self_distilled(connection, fingerprint, most)
 
     def save_adapter(
         self,

@@ -1,5 +1,5 @@
-"""Reads and writes lessons, the replies that a drafter learns from: those of chats, and those that the target practised
-on stored prompts. The repository opens the transactions.
+"""Reads and writes lessons, the replies that a drafter learns from: those of chats, and those that the target wrote to
+stored prompts again (self-distillation). The repository opens the transactions.
 
 A row has what its message lacks: the reply in the target's tokens, the distribution before each, and the system prompt
 of that time. Numbers are little-endian, so that a store can move to any machine.
@@ -20,7 +20,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from engine.backend.storage.columns import read_time, thoughts_from, upsert
 from engine.backend.storage.connections import raw_rows
 from engine.backend.storage.recall import id_of
-from engine.backend.storage.schema import ConversationRow, LessonRow, MessageRow, PracticeRow, VocabularyRow
+from engine.backend.storage.schema import ConversationRow, LessonRow, MessageRow, SelfDistilledRow, VocabularyRow
 from engine.backend.storage.texts import encodable
 from engine.values.config import OwnSampling
 from engine.values.conversations import ChatTurn, Role
@@ -68,7 +68,7 @@ _LESSONS = {
     "made": "messages.created_at",
     "answered": "messages.parent_id",
 }
-_PRACTICE = {
+_SELF_DISTILLED = {
     "table": "practice",
     "number": "-practice.id",
     "latest": "practice.id",
@@ -82,9 +82,9 @@ _PROMPT_NOW = (
 )
 _SAVE = upsert(LessonRow, "width", "tokens", "law_tokens", "law_logs", "system_prompt", "temperature")
 
-_MOST_PRACTISED_BYTES = (
+_MOST_SELF_DISTILLED_BYTES = (
     2**16
-)  # of a message in a chat that is practised on: longer ones find no room, and decoding takes time
+)  # of a message in a chat that is answered again: longer ones find no room, and decoding takes time
 _NUM_ANSWERS = """
 SELECT count(*) FROM practice WHERE practice.message_id = messages.id
 AND vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?)
@@ -110,7 +110,7 @@ WITH RECURSIVE branch(id) AS (
 )
 SELECT messages.id, messages.parent_id, messages.role, messages.text, messages.thoughts FROM messages
 JOIN branch ON branch.id = messages.id WHERE typeof(messages.text) = 'text'
-AND length(CAST(messages.text AS BLOB)) <= {_MOST_PRACTISED_BYTES}
+AND length(CAST(messages.text AS BLOB)) <= {_MOST_SELF_DISTILLED_BYTES}
 """
 
 
@@ -120,9 +120,9 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
     return _read(connection, _LESSONS, fingerprint, most)
 
 
-def read_practice(connection: Connection, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-    """The same of what was practised."""
-    return _read(connection, _PRACTICE, fingerprint, most)
+def read_self_distilled(connection: Connection, fingerprint: str, most: int) -> tuple[Lesson, ...]:
+    """As `read_lessons`, for self-distilled replies."""
+    return _read(connection, _SELF_DISTILLED, fingerprint, most)
 
 
 def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
@@ -153,12 +153,12 @@ def count_lessons(connection: Connection) -> dict[str, int]:
     return _count(connection, LessonRow)
 
 
-def count_practice(connection: Connection) -> dict[str, int]:
-    """The practised replies of each vocabulary."""
-    return _count(connection, PracticeRow)
+def count_self_distilled(connection: Connection) -> dict[str, int]:
+    """The self-distilled replies of each vocabulary."""
+    return _count(connection, SelfDistilledRow)
 
 
-def _count(connection: Connection, row: type[LessonRow] | type[PracticeRow]) -> dict[str, int]:
+def _count(connection: Connection, row: type[LessonRow] | type[SelfDistilledRow]) -> dict[str, int]:
     counted = (
         select(VocabularyRow.fingerprint, func.count())
         .join(row, row.vocabulary_id == VocabularyRow.id)
@@ -221,14 +221,14 @@ def _exercises(connection: Connection, ids: list[int]) -> tuple[Exercise, ...]:
     return tuple(exercises[number] for number in ids if number in exercises)
 
 
-def write_practice(
+def write_self_distilled(
     connection: Connection, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int
 ) -> Lesson:
     """Raises ValueError for an invalid reply."""
     row = _row_of(reply)
     vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
     first, now = exercise.turns[0], datetime.now(UTC)
-    new = insert(PracticeRow).values(
+    new = insert(SelfDistilledRow).values(
         vocabulary_id=vocabulary_id,
         message_id=exercise.message_id,
         created_at=now,
@@ -236,16 +236,16 @@ def write_practice(
         **row,
     )
     number = connection.execute(new).lastrowid
-    of_vocabulary = PracticeRow.vocabulary_id == vocabulary_id
-    latest = select(PracticeRow.id).where(of_vocabulary).order_by(PracticeRow.id.desc()).limit(most)
-    connection.execute(delete(PracticeRow).where(of_vocabulary, PracticeRow.id.not_in(latest)))
+    of_vocabulary = SelfDistilledRow.vocabulary_id == vocabulary_id
+    latest = select(SelfDistilledRow.id).where(of_vocabulary).order_by(SelfDistilledRow.id.desc()).limit(most)
+    connection.execute(delete(SelfDistilledRow).where(of_vocabulary, SelfDistilledRow.id.not_in(latest)))
     return Lesson(-number, exercise.conversation_id, now, exercise.turns, reply)
 
 
-def forget_practice(connection: Connection, conversation_id: int) -> None:
-    """Removes what was practised on the prompts of a conversation; it can be practised again."""
+def forget_self_distilled(connection: Connection, conversation_id: int) -> None:
+    """Removes the self-distilled replies to the prompts of a conversation; the prompts can be answered again."""
     of_chat = select(MessageRow.id).where(MessageRow.conversation_id == conversation_id)
-    connection.execute(delete(PracticeRow).where(PracticeRow.message_id.in_(of_chat)))
+    connection.execute(delete(SelfDistilledRow).where(SelfDistilledRow.message_id.in_(of_chat)))
 
 
 def _row_of(reply: VerifiedReply) -> dict[str, object]:

@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Select, Table, delete, insert, select, update
 
 from engine.backend.storage.erasing import note_rows
-from engine.backend.storage.lessons import forget_practice
+from engine.backend.storage.lessons import forget_self_distilled
 from engine.backend.storage.pictures import add_pictures, take_unnamed
 from engine.backend.storage.schema import Base, Holds, MessageRow, rows_holding
 from engine.values.conversations import Role
@@ -70,7 +70,7 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
         for column in _columns()
     )
     _move(connection, [(number, parents[top]) for number, _ in moved])
-    forget_practice(connection, conversation_id)  # what was said later may repeat what leaves
+    forget_self_distilled(connection, conversation_id)  # what was said later may repeat what leaves
     note_rows(connection, MessageRow, gone)
     for number in sorted(gone, reverse=True):  # a parent is always older than its children
         connection.execute(delete(MessageRow).where(MessageRow.id == number))

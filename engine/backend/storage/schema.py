@@ -381,7 +381,7 @@ class LessonRow(
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
-class PracticeRow(
+class SelfDistilledRow(
     Base,
     holds=Holds.LEARNED,
     num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",

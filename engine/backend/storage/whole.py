@@ -79,7 +79,7 @@ def summarize(connection: Connection) -> LearnedSummary:
         statistics=read_statistics(connection),
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
-        practice=lessons.count_practice(connection),
+        self_distilled=lessons.count_self_distilled(connection),
         benefits=scores.read_benefits(connection),
         scored=scores.count_scores(connection),
     )

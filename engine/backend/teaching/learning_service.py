@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import psutil
 
 from engine.backend.teaching.era import Era
-from engine.backend.teaching.practice import OpenBeside, Practice, TargetAtHand
 from engine.backend.teaching.pupil import Forgotten, Outdated, Pupil
+from engine.backend.teaching.self_distillation import OpenBeside, SelfDistillation, TargetAtHand
 from engine.values.config import LearningSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import ConversationMissing, MendableError
@@ -89,14 +89,14 @@ class LearningService:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Its thread begins with the first drafter. `ngrams` returns those of the current era. Without `open_beside`
-        nothing is practised."""
+        nothing is self-distilled."""
         self.era = Era()
         self._ngrams = ngrams
         self._open_repository = open_repository
         self._settings = settings
         self._emit = emit
         self._on_battery = on_battery or _on_battery
-        self._practice = Practice(open_repository, open_beside, self.era, self._on_battery, clock)
+        self._self_distillation = SelfDistillation(open_repository, open_beside, self.era, self._on_battery, clock)
         self._changed = threading.Condition()
         self._drafting: Drafting | None = None
         self._changes: list[Callable[[Pupil], None]] = []  # to make before the next step
@@ -138,7 +138,7 @@ class LearningService:
         """Takes effect at once, even in the middle of a step or a pause."""
         with self._changed:
             self._settings = settings
-            self._practice.interrupt()
+            self._self_distillation.interrupt()
             self._changed.notify()
 
     def detach(self) -> Drafting | None:
@@ -146,7 +146,7 @@ class LearningService:
         learning, for `reattach` if that fails."""
         with self._changed:
             before, self._drafting = self._drafting, None
-            self._practice.interrupt()
+            self._self_distillation.interrupt()
         return before
 
     def reattach(self, drafting: Drafting | None) -> None:
@@ -184,8 +184,8 @@ class LearningService:
                 with self._changed:
                     self.era.begin_next()
                     self._changes.clear()  # the store has them
-                    self._practice.renew()
-                    self._practice.interrupt()
+                    self._self_distillation.renew()
+                    self._self_distillation.interrupt()
                     drafting = self._drafting
                     self._changed.notify()
                 if drafting is not None:
@@ -200,7 +200,7 @@ class LearningService:
         drafting, era = self._drafting, self.era.number
         if reply is None or drafting is None or drafting.vocabulary != vocabulary:
             return
-        self._practice.renew()
+        self._self_distillation.renew()
         if message.statistics is not None and message.statistics.repeats:
             return
         try:
@@ -236,14 +236,14 @@ class LearningService:
         """Somebody waits for a reply inside."""
         with self._changed:
             self._num_waiting += 1
-            self._practice.interrupt()
+            self._self_distillation.interrupt()
             self._tell(is_learning=False)  # not when the step has noticed, which may take a moment
         try:
             yield
         finally:
             with self._changed:
                 self._num_waiting -= 1
-                self._practice.begin_lull()
+                self._self_distillation.begin_lull()
                 self._tell(self._is_due and self._has_work)
                 self._changed.notify()
 
@@ -251,27 +251,27 @@ class LearningService:
         """The user's own pause: nothing is learned, as while somebody waits, until it is ended."""
         with self._changed:
             self._is_held = is_held
-            self._practice.interrupt()
+            self._self_distillation.interrupt()
             self._tell(is_learning=False)
             self._changed.notify()
 
-    def practise_with(self, at_hand: TargetAtHand | None) -> None:
-        """The target in use; None: it is being closed. Waits the moment until nothing is practised with another one."""
+    def self_distil_with(self, at_hand: TargetAtHand | None) -> None:
+        """The target in use; None: it is being closed. Returns once no other one is at work."""
         with self._changed:
-            self._practice.use(None)
-            self.end_practice()
-            self._practice.use(at_hand)
+            self._self_distillation.use(None)
+            self.end_self_distillation()
+            self._self_distillation.use(at_hand)
 
-    def end_practice(self) -> None:
+    def end_self_distillation(self) -> None:
         """Until nobody waits any more. Returns when its memory is free."""
         with self._changed:
-            self._practice.interrupt()
-            self._changed.wait_for(lambda: not self._practice.is_under_way)
+            self._self_distillation.interrupt()
+            self._changed.wait_for(lambda: not self._self_distillation.is_under_way)
 
     def close(self) -> None:
         with self._changed:
             self._closed = True
-            self._practice.interrupt()
+            self._self_distillation.interrupt()
             self._changed.notify()
 
     def join(self, timeout_s: float) -> bool:
@@ -284,8 +284,8 @@ class LearningService:
     def _tell_pupil(self, change: Callable[[Pupil], None]) -> None:
         with self._changed:
             self._changes.append(change)
-            self._practice.renew()
-            self._practice.interrupt()
+            self._self_distillation.renew()
+            self._self_distillation.interrupt()
             self._changed.notify()
 
     def _run(self) -> None:
@@ -293,7 +293,7 @@ class LearningService:
         while True:
             with self._changed:
                 self._tell(self._is_due and self._has_work)
-                self._changed.wait_for(lambda: self._closed or self._is_due or self._may_practise, _LOOK_AGAIN_S)
+                self._changed.wait_for(lambda: self._closed or self._is_due or self._may_self_distil, _LOOK_AGAIN_S)
                 if self._closed:
                     break
                 drafting, settings, era = _pupil_of(self._drafting), self._settings, self.era.number
@@ -301,10 +301,10 @@ class LearningService:
                 if is_due:
                     self._tell(self._has_work)
                     changes, self._changes = self._changes, []
-                elif self._may_practise:
-                    self._tell(is_learning=False, is_practising=True)
-                    lessons = self._practice.begin(settings)
-            if not (is_due or self._practice.is_under_way):
+                elif self._may_self_distil:
+                    self._tell(is_learning=False, is_self_distilling=True)
+                    lessons = self._self_distillation.begin(settings)
+            if not (is_due or self._self_distillation.is_under_way):
                 self._rest_for_long()
                 continue
             assert drafting is not None
@@ -313,7 +313,7 @@ class LearningService:
                     self._learn(drafting, era, changes)
                     self._rest(settings)
                 else:
-                    self._practise(drafting, lessons)
+                    self._self_distil(drafting, lessons)
             except (_Preempted, Outdated):
                 pass
             except Forgotten:
@@ -327,10 +327,10 @@ class LearningService:
             self._time.save(is_resting=not (self._changes or self._has_work))
         self._time.save()
 
-    def _tell(self, is_learning: bool, is_practising: bool = False) -> None:
+    def _tell(self, is_learning: bool, is_self_distilling: bool = False) -> None:
         """Where that has changed; with the lock, so that nothing is told out of order."""
         can_learn = self._drafting is None or _pupil_of(self._drafting) is not None
-        now = LearningChanged(is_learning, self._is_held, can_learn, is_practising)
+        now = LearningChanged(is_learning, self._is_held, can_learn, is_self_distilling)
         if now != self._told:
             self._told = now
             self._emit(now)
@@ -347,26 +347,26 @@ class LearningService:
         with self._time.running():
             pupil.work(self._check)
 
-    def _practise(self, drafting: Teachable, lessons: Iterator[Lesson]) -> None:
+    def _self_distil(self, drafting: Teachable, lessons: Iterator[Lesson]) -> None:
         try:
-            self._give_back()  # practice takes memory, too
+            self._give_back()  # self-distillation takes memory, too
             for lesson in lessons:
                 with self._changed:
                     self._changes.append(partial(_give, drafting, lesson))
         finally:
             with self._changed:
-                self._practice.end()
+                self._self_distillation.end()
                 self._changed.notify_all()
 
     @property
-    def _may_practise(self) -> bool:
+    def _may_self_distil(self) -> bool:
         """Nothing is to be learned; the drafter would learn from what the target in use writes."""
-        drafting, at_hand = _pupil_of(self._drafting), self._practice.at_hand
+        drafting, at_hand = _pupil_of(self._drafting), self._self_distillation.at_hand
         if drafting is None or at_hand is None or drafting.vocabulary != at_hand.target.vocabulary:
             return False
-        if self._is_due or self._must_wait or not (self._settings.enabled and self._practice.is_due(self._settings)):
+        if self._is_due or self._must_wait or not self._settings.enabled:
             return False
-        return not self.awaits_power
+        return self._self_distillation.is_due(self._settings) and not self.awaits_power
 
     @property
     def _is_due(self) -> bool:
@@ -431,7 +431,7 @@ class LearningService:
 
 
 def _give(drafting: Teachable, lesson: Lesson, pupil: Pupil) -> None:
-    """What was practised, to who learns for that drafter; another one reads it from the store."""
+    """Hands the pupil of that drafter what was self-distilled; another one reads it from the store."""
     if pupil.drafting is drafting:
         pupil.take(lesson, is_new=False)
 

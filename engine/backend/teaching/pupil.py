@@ -23,7 +23,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 16  # of these, the latest that count as new
-_MAX_PRACTISED = 100  # of those that were practised, likewise
+_MAX_SELF_DISTILLED = 100  # of self-distilled ones
 _SAVE_EVERY = 4  # new replies: the candidate takes some megabytes
 
 
@@ -115,13 +115,13 @@ class Pupil:
                     self._save_candidate(self._learner.candidate.to_bytes())
 
     def _load(self) -> list[Lesson]:
-        """What is stored. First what was practised: a reply to the same prompt is no evidence then."""
+        """What is stored. First what was self-distilled: a reply to the same prompt is no evidence then."""
         fingerprint = self.drafting.target_fingerprint
-        practised = self._repository.load_practice(fingerprint, _MAX_PRACTISED)
-        return [*practised, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
+        self_distilled = self._repository.load_self_distilled(fingerprint, _MAX_SELF_DISTILLED)
+        return [*self_distilled, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
 
     def _take_stored(self, lessons: Sequence[Lesson]) -> None:
-        """New are the latest of those that were not learned from yet, and none that were practised."""
+        """New are the latest of those that were not learned from yet, and none that were self-distilled."""
         since = sorted(lesson.message_id for lesson in lessons if lesson.message_id > self._learned_until)
         for lesson in lessons:
             self.take(lesson, lesson.message_id in since[-_MAX_DUE:])

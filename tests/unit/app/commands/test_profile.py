@@ -181,7 +181,7 @@ def test_large_numbers_can_be_read_and_several_of_a_kind_are_told_apart() -> Non
         adapters={("a", "d"): adapters},
         recall={"c": RecallSize(1_000, 1_000_000)},
         lessons={"b": 2},
-        practice={"b": 1},
+        self_distilled={"b": 1},
         target_names={"b": ("one", "two")},
         statistics=(TargetStatistics("plain", 2, 10, 1.0, 0.0, None),),
     )

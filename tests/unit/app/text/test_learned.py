@@ -21,7 +21,7 @@ def test_a_model_is_told_in_plain_words_and_numbers() -> None:
         "March 2026. Earlier text ready to be reused: 41 chats, about 48,000 words."
     )
     assert view.details == "1,234 word patterns · 212 replies to learn from · 24.3 MB"
-    (view,) = model_views(replace(learned(), practice={"v0": 35}), TINY)
+    (view,) = model_views(replace(learned(), self_distilled={"v0": 35}), TINY)
     assert "212 replies to learn from · 35 practised" in view.details
     (pair,) = view.pairs
     assert pair.words == ""

@@ -31,7 +31,7 @@ def test_progress_is_told_from_the_first_reply_on_with_what_helps() -> None:
     assert view(LearningProgress(0, 0)).share == 0
     assert "leave Slipstream open tonight and the computer plugged in" in view().hint
     assert "Several chats tell more than one long one; incognito chats do not count." in view().hint
-    assert "tick “Practise while idle”" in view(settings=replace(LEARNS, practises=False)).hint
+    assert "tick “Practise while idle”" in view(settings=replace(LEARNS, self_distils=False)).hint
     assert view(replace(BEGUN, awaits_power=True)).hint.startswith("Learning goes on when the computer is plugged in.")
 
 

@@ -675,12 +675,12 @@ def test_speed_up_is_switched_for_the_replies_that_follow(ready: Desk) -> None:
 
 def test_learning_is_paused_until_it_is_resumed(ready: Desk) -> None:
     meter = ready.window.meter
-    for is_learning, is_paused, is_practising, words in (
+    for is_learning, is_paused, is_self_distilling, words in (
         (True, False, False, "Learning…"),
         (False, False, True, "Practising on earlier questions"),
         (False, True, False, "Learning paused"),
     ):
-        ready.tell(LearningChanged(is_learning, is_paused, is_practising=is_practising))
+        ready.tell(LearningChanged(is_learning, is_paused, is_self_distilling=is_self_distilling))
         assert meter.learning.text().startswith(words)
         QTest.mouseClick(meter.pause_button, Qt.MouseButton.LeftButton)
         assert ready.bridge.asked(ready.bridge.engine.learning.hold)[-1].args == (not is_paused,)

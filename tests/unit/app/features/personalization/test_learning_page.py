@@ -67,17 +67,17 @@ def test_every_change_holds_at_once(qtbot: QtBot, page: LearningPage) -> None:
     assert page.share.isEnabled()
 
 
-def test_practice_has_a_switch_and_minutes(qtbot: QtBot, page: LearningPage) -> None:
+def test_self_distillation_has_a_switch_and_minutes(qtbot: QtBot, page: LearningPage) -> None:
     page.minutes.setFocus()
     page.minutes.selectAll()
     with qtbot.assertNotEmitted(page.changed):
         QTest.keyClicks(page.minutes, "10")
-    assert press(qtbot, page, page.minutes, Qt.Key.Key_Return) == LearningSettings(practice_minutes=10)
+    assert press(qtbot, page, page.minutes, Qt.Key.Key_Return) == LearningSettings(self_distillation_minutes=10)
     assert press(qtbot, page, page.practises, Qt.Key.Key_Space) == LearningSettings(
-        practises=False, practice_minutes=10
+        self_distils=False, self_distillation_minutes=10
     )
     assert not page.minutes.isEnabled()
-    assert press(qtbot, page, page.practises, Qt.Key.Key_Space).practises
+    assert press(qtbot, page, page.practises, Qt.Key.Key_Space).self_distils
     assert page.minutes.isEnabled()
     press(qtbot, page, page.enabled, Qt.Key.Key_Space)
     assert not page.practises.isEnabled()

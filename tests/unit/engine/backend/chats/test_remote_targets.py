@@ -303,7 +303,7 @@ def test_a_certificate_is_shown_before_it_is_trusted(setup: Setup, desk: Desk) -
         assert changed.certificate == first.certificate
 
 
-def test_practice_and_lessons_rest(repository: Repository, tmp_path: Path, server: FakeServer) -> None:
+def test_self_distillation_and_lessons_rest(repository: Repository, tmp_path: Path, server: FakeServer) -> None:
     learning = LearningService(lambda: repository, LearningSettings(), lambda _event: None)
     desk = Desk(repository, tmp_path, learning)
     desk.servers.save(RemoteServer("Desk", server.address))

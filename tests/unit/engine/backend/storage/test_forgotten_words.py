@@ -48,7 +48,7 @@ def plant(repository: Repository, data_dir: Path) -> None:
     repository.add_message(plain, None, Role.USER, SECRET)
     (exercise,) = repository.list_exercises("vocabulary", 1, 1)
     lesson = VerifiedReply(_TOKENS, _TOKENS[:, None], np.zeros((len(_TOKENS), 1), np.float16))
-    repository.save_practice("vocabulary", exercise, lesson, 10)
+    repository.save_self_distilled("vocabulary", exercise, lesson, 10)
     chat = repository.create_conversation(SECRET, SECRET).id
     repository.change_conversation(chat, SECRET, sampling)
     repository.allow_tool_in(chat, AllowedTool(SECRET, SECRET, ToolDefinition("", "", SECRET, SECRET)))

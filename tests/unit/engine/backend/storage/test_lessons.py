@@ -194,7 +194,7 @@ def test_thinning_leaves_other_vocabularies_and_takes_a_smaller_most(repository:
     assert kept(repository, OTHER) == ids
 
 
-@pytest.mark.parametrize("names", [lessons._LESSONS, lessons._PRACTICE])
+@pytest.mark.parametrize("names", [lessons._LESSONS, lessons._SELF_DISTILLED])
 def test_the_latest_are_found_without_sorting_all_of_them(
     repository: Repository, store: Path, names: Mapping[str, str]
 ) -> None:

@@ -265,8 +265,8 @@ def test_store_of_the_first_revision_opens_with_what_was_learned_and_its_targets
     assert [text.tokens.tolist() for text in texts] == [[9, 9], [6], [7, 8]]
     (lesson,) = repository.load_lessons("target")
     assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
-    (practised,) = repository.load_practice("target", 9)
-    assert practised.reply.temperature == 0.5
+    (distilled,) = repository.load_self_distilled("target", 9)
+    assert distilled.reply.temperature == 0.5
     assert repository.summarize_learned().scored == {("target", "drafter"): 1}
     adapters = repository.list_adapters("target", "drafter")
     assert [(each.number, each.ordinal, each.after, each.is_published) for each in adapters] == [

@@ -162,18 +162,18 @@ def test_a_reply_is_not_scored_by_one_that_was_written_after_it(drafter: LoadedD
     assert after == alone
 
 
-def test_what_was_practised_is_read_beside_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
+def test_what_was_self_distilled_is_read_with_new_replies_and_is_no_evidence(drafter: LoadedDrafter) -> None:
     other = (ChatTurn(Role.USER, "Why?"),)
     learner = make(drafter, replace(QUICK, max_distilled=200))
     for number in range(1, 61):
         learner.take(-number, 1, TURNS, reply(FOXES[number % 20]), is_new=False)
     assert not learner.has_work
     learner.take(1, 1, TURNS, reply(FOXES[1]))
-    assert not learner._unscored, "its prompt was practised"
+    assert not learner._unscored, "its prompt was self-distilled"
     learner.take(2, 1, other, reply(FOXES[2]))
     (trial,) = (trial for trial in (learner.work(go_on) for _ in range(16)) if trial is not None)
     assert not learner.has_work
-    assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was practised"
+    assert learner._judge.capital.better.total == pytest.approx(1), "so much of its chat was self-distilled"
     assert trial.number == 2
     assert list(learner._examples) == [1, 2]
     assert list(learner._distilled)[-1] == -60

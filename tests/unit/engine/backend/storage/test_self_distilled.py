@@ -1,4 +1,4 @@
-"""What was practised comes back as lessons, stays within its bounds, and goes with the chat that it answers."""
+"""Self-distilled replies come back as lessons, stay within their bounds, and go with the chats that they answer."""
 
 from __future__ import annotations
 
@@ -29,24 +29,22 @@ def exercises(repository: Repository, num_prompts: int = 100, most_answers: int 
     return {exercise.message_id: exercise for exercise in found}
 
 
-def practise(
-    repository: Repository, prompt: int, first: int = 1, fingerprint: str = VOCABULARY, most: int = ALL
-) -> None:
+def distil(repository: Repository, prompt: int, first: int = 1, fingerprint: str = VOCABULARY, most: int = ALL) -> None:
     reply = replace(reply_of([first, 2], DISTRIBUTION, LOGS), temperature=0.8)
-    repository.save_practice(fingerprint, exercises(repository, most_answers=ALL)[prompt], reply, most)
+    repository.save_self_distilled(fingerprint, exercises(repository, most_answers=ALL)[prompt], reply, most)
 
 
 def kept(repository: Repository, fingerprint: str = VOCABULARY) -> list[int]:
     """The first tokens."""
-    return [int(lesson.reply.tokens[0]) for lesson in repository.load_practice(fingerprint, ALL)]
+    return [int(lesson.reply.tokens[0]) for lesson in repository.load_self_distilled(fingerprint, ALL)]
 
 
 def test_it_comes_back_with_the_turns_that_it_answers(open_repository: Callable[[], Repository]) -> None:
     repository = open_repository()
     number, (*_, second, reply) = exchange(repository, "Hi!", "Hello.", "Why?", "So.", system_prompt="Be kind.")
     save(repository, reply)
-    practise(repository, second, 7)
-    (lesson,) = open_repository().load_practice(VOCABULARY, ALL)
+    distil(repository, second, 7)
+    (lesson,) = open_repository().load_self_distilled(VOCABULARY, ALL)
     said = (Role.SYSTEM, "Be kind."), (Role.USER, "Hi!"), (Role.ASSISTANT, "Hello."), (Role.USER, "Why?")
     assert lesson.turns == tuple(ChatTurn(*turn) for turn in said)
     assert (lesson.conversation_id, lesson.reply.tokens.tolist()) == (number, [7, 2])
@@ -54,7 +52,7 @@ def test_it_comes_back_with_the_turns_that_it_answers(open_repository: Callable[
     assert lesson.message_id < 0, "it is no message"
     assert [each.message_id for each in repository.load_lessons(VOCABULARY)] == [reply]
     summary = repository.summarize_learned()
-    assert (summary.practice, summary.lessons) == ({VOCABULARY: 1}, {VOCABULARY: 1})
+    assert (summary.self_distilled, summary.lessons) == ({VOCABULARY: 1}, {VOCABULARY: 1})
     assert len(repository.open_conversation(number).messages) == 4
     assert kept(repository, OTHER) == []
 
@@ -68,9 +66,9 @@ def test_prompts_that_were_answered_least_come_first_and_then_the_latest(reposit
     secret = repository.create_conversation("x", "", incognito=True)
     repository.add_message(secret.id, None, Role.USER, "incognito")
     assert list(exercises(repository)) == [second, first, old]
-    practise(repository, second)
-    practise(repository, old)
-    practise(repository, old)
+    distil(repository, second)
+    distil(repository, old)
+    distil(repository, old)
     assert list(exercises(repository)) == [first, second, old]
     assert list(exercises(repository, most_answers=2)) == [first, second]
     assert list(exercises(repository, num_prompts=2)) == [first, second]
@@ -78,12 +76,12 @@ def test_prompts_that_were_answered_least_come_first_and_then_the_latest(reposit
 
 def test_the_oldest_leave_those_of_other_vocabularies_alone(repository: Repository) -> None:
     _, (prompt, _) = exchange(repository, "one", "two")
-    practise(repository, prompt, 9, OTHER)
+    distil(repository, prompt, 9, OTHER)
     for first in range(5):
-        practise(repository, prompt, first, most=3)
+        distil(repository, prompt, first, most=3)
     assert kept(repository) == [2, 3, 4]
     assert kept(repository, OTHER) == [9]
-    latest = repository.load_practice(VOCABULARY, 2)
+    latest = repository.load_self_distilled(VOCABULARY, 2)
     assert [int(lesson.reply.tokens[0]) for lesson in latest] == [3, 4]
 
 
@@ -93,17 +91,17 @@ def test_what_answers_other_turns_than_are_stored_is_refused(repository: Reposit
     reply = reply_of([1, 2], DISTRIBUTION, LOGS)
     repository.change_conversation(number, "Be brief.", OwnSampling())
     with pytest.raises(ConversationMissing):
-        repository.save_practice(VOCABULARY, found[second], reply, ALL)
+        repository.save_self_distilled(VOCABULARY, found[second], reply, ALL)
     now = exercises(repository)
     repository.delete_message(number, first)
     for exercise in now.values():
         with pytest.raises(ConversationMissing):
-            repository.save_practice(VOCABULARY, exercise, reply, ALL)
+            repository.save_self_distilled(VOCABULARY, exercise, reply, ALL)
     left = exercises(repository)[second]
     assert left.turns == (ChatTurn(Role.SYSTEM, "Be brief."), ChatTurn(Role.USER, "three"))
     repository.delete_conversations([number])
     with pytest.raises(ConversationMissing):
-        repository.save_practice(VOCABULARY, left, reply, ALL)
+        repository.save_self_distilled(VOCABULARY, left, reply, ALL)
     assert kept(repository) == []
 
 
@@ -113,16 +111,16 @@ def test_it_is_erased_with_a_message_of_its_chat_and_with_the_chat_also_from_cop
     number, (first, _, second, _) = exchange(repository, "one", "two", "three", "four")
     other, (prompt, _) = exchange(repository, "five", "six")
     _, (stays, _) = exchange(repository, "seven", "eight")
-    practise(repository, stays, 5)
+    distil(repository, stays, 5)
     for secret in (second, prompt):  # the later answer may repeat what is deleted before it
         exercise, reply = exercises(repository)[secret], reply_of(SECRET, DISTRIBUTION, LOGS)
-        repository.save_practice(VOCABULARY, exercise, reply, ALL)
+        repository.save_self_distilled(VOCABULARY, exercise, reply, ALL)
     backup = back_up(store, "9999")
     assert backup.read_bytes().count(b"DERAUNSE") == 2
     repository.delete_message(number, first)
     assert kept(repository) == [5, SECRET[0]]
     repository.restore_message(number, first)
-    assert kept(repository) == [5, SECRET[0]], "it can be practised anew"
+    assert kept(repository) == [5, SECRET[0]], "it can be answered again"
     repository.delete_message(number, first)
     repository.delete_conversations([other])
     assert kept(repository) == [5]
@@ -142,7 +140,7 @@ def test_forgetting_takes_all_of_it(
     repository: Repository, data_dir: Path, store: Path, forget: Callable[[Repository], object]
 ) -> None:
     _, (prompt, _) = exchange(repository, "one", "two")
-    repository.save_practice(VOCABULARY, exercises(repository)[prompt], reply_of(SECRET, DISTRIBUTION, LOGS), ALL)
+    repository.save_self_distilled(VOCABULARY, exercises(repository)[prompt], reply_of(SECRET, DISTRIBUTION, LOGS), ALL)
     back_up(store, "9999")
     forget(repository)
     assert repository.finish_erasure() == ()

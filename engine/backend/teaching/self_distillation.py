@@ -1,4 +1,5 @@
-"""Practice: the target in use answers earlier prompts again, for the drafter to learn from. Nobody sees the replies."""
+"""Self-distillation: the target in use answers earlier prompts again, for the drafter to learn from. No one sees the
+replies."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ if TYPE_CHECKING:  # the window is up before numpy and llama.cpp are needed
 
 _logger = logging.getLogger("slipstream.learning")
 
-MOST_PRACTICE = 500  # replies kept for a vocabulary: at most 20 MB
+MOST_SELF_DISTILLED = 500  # replies kept for a vocabulary: at most 20 MB
 CONTEXT_SIZE = 768  # tokens of a sequence
 _MAX_TOKENS = 384  # of a reply; the learner reads no more
-_LULL_S = 120.0  # after the last reply, in which nothing is practised
+_LULL_S = 120.0  # after the last reply, before it begins
 _HOUR_S = 3600.0
 _LEAST_S = 30.0  # of the time of an hour: for less it does not begin
 _GLANCE_S = 1.0  # from one look at the battery to the next
 _TIMES = 2  # a prompt is answered side by side
-_MOST_ANSWERS = 4  # to a prompt: then others are better, and in the end nothing is left to practise
-_NUM_PROMPTS = MOST_PRACTICE // _MOST_ANSWERS  # the latest: so nothing is practised that makes room for the same
+_MOST_ANSWERS = 4  # to a prompt: then others are better, and in the end none is left
+_NUM_PROMPTS = MOST_SELF_DISTILLED // _MOST_ANSWERS  # the latest: so no reply makes room for one to the same prompt
 _USUAL_SLOTS, _MOST_SLOTS = 4, 8
 _ENOUGH = 0.9  # of the most tokens per second that passes over several sequences bring
 
@@ -51,7 +52,7 @@ class TargetAtHand:
 
 
 class Budget:
-    """So many minutes of any hour."""
+    """Time that may be spent within any hour."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -67,9 +68,9 @@ class Budget:
         self._spent.append((began, self._clock()))
 
 
-class Practice:
-    """Decides when and on what to practise. The learner's thread practises; with the lock of the learning service, any
-    thread may call the other methods."""
+class SelfDistillation:
+    """Decides when the target answers which prompts again. The learner's thread runs what `begin` returns; any thread
+    that holds the lock of the learning service may call the other methods."""
 
     def __init__(
         self,
@@ -86,9 +87,9 @@ class Practice:
         self._clock = clock
         self._budget = Budget(clock)
         self._quiet_since = clock()
-        self._is_through = False  # nothing is left to practise, or it cannot be done
+        self._is_through = False  # no prompt is left, or it cannot be done
         self._is_done = self._is_spent = False  # what is under way came to its end; its time did
-        self._left: list[tuple[_Key, Exercise, VerifiedReply]] = []  # to be stored when nobody waits
+        self._left: list[tuple[_Key, Exercise, VerifiedReply]] = []  # to be stored when no one waits
         self._stop: StopSignal | None = None
         self._at_hand: TargetAtHand | None = None
 
@@ -105,11 +106,11 @@ class Practice:
         self.renew()
 
     def renew(self) -> None:
-        """There may be something to practise again."""
+        """There may be prompts again."""
         self._is_through = False
 
     def begin_lull(self) -> None:
-        """Nobody waits from now on."""
+        """No one waits from now on."""
         self._quiet_since = self._clock()
 
     def interrupt(self) -> None:
@@ -118,10 +119,10 @@ class Practice:
             self._stop.set()
 
     def is_due(self, settings: LearningSettings) -> bool:
-        if self._at_hand is None or self._open_beside is None or self._is_through or not settings.practises:
+        if self._at_hand is None or self._open_beside is None or self._is_through or not settings.self_distils:
             return False
         lull_s = self._clock() - self._quiet_since
-        return lull_s >= _LULL_S and self._budget.left_s(settings.practice_minutes) >= _LEAST_S
+        return lull_s >= _LULL_S and self._budget.left_s(settings.self_distillation_minutes) >= _LEAST_S
 
     def begin(self, settings: LearningSettings) -> Iterator[Lesson]:
         """Returns what is to be gone through without the lock; then `end` is to follow."""
@@ -135,7 +136,7 @@ class Practice:
 
     def _work(self, settings: LearningSettings, at_hand: TargetAtHand, era: int, stop: StopSignal) -> Iterator[Lesson]:
         """Yields what is stored, until there is nothing to answer, the time is spent, it is interrupted, or the machine
-        runs on battery. Failures are only logged, since nobody waits for the result."""
+        runs on battery. Failures are only logged, since no one waits for the result."""
         began, key = self._clock(), (at_hand.target.vocabulary.fingerprint, era)
         try:
             repository = self._open_repository()
@@ -146,7 +147,7 @@ class Practice:
                     yield lesson
             self._is_done = True
         except MendableError as error:
-            _logger.warning("nothing more is practised for now: %s", error)
+            _logger.warning("self-distillation rests for now: %s", error)
             self._is_done = True
         finally:
             self._budget.note(began)
@@ -178,13 +179,13 @@ class Practice:
             if not lasts:
                 return None
             try:
-                return repository.save_practice(fingerprint, exercise, reply, MOST_PRACTICE)
+                return repository.save_self_distilled(fingerprint, exercise, reply, MOST_SELF_DISTILLED)
             except ConversationMissing:
                 return None
 
     def _watch(self, settings: LearningSettings, stop: StopSignal) -> Callable[[], None]:
         """Sets `stop` when the time is spent, or the machine is unplugged."""
-        end = self._clock() + self._budget.left_s(settings.practice_minutes)
+        end = self._clock() + self._budget.left_s(settings.self_distillation_minutes)
         look_at = self._clock()
 
         def watch() -> None:

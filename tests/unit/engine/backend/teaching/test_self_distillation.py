@@ -1,4 +1,4 @@
-"""Practice with a real store, fake targets and a drafter that only takes lessons."""
+"""Self-distillation with a real store, fake targets and a drafter that only takes lessons."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from engine.backend.storage import Repository
 from engine.backend.teaching import learning_service
 from engine.backend.teaching.learning_service import LearningService
-from engine.backend.teaching.practice import CONTEXT_SIZE, MOST_PRACTICE, TargetAtHand, num_slots
+from engine.backend.teaching.self_distillation import CONTEXT_SIZE, MOST_SELF_DISTILLED, TargetAtHand, num_slots
 from engine.speculation.model.interface import ParallelTarget, Target
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.values.commands import Send
@@ -81,7 +81,7 @@ class Taught:
 
 
 class Home(Desk):
-    """A chat whose target practises, and a clock that goes on when it is told to."""
+    """A chat whose target answers it again, and a clock that goes on when it is told to."""
 
     def __init__(self, repository: Repository, folder: Path) -> None:
         self.now_s = 0.0
@@ -137,18 +137,18 @@ class Home(Desk):
         with self.learning._changed:
             self.learning._changed.notify_all()
 
-    def hears(self, is_practising: bool, times: int = 1) -> bool:
+    def hears(self, is_self_distilling: bool, times: int = 1) -> bool:
         def is_heard() -> bool:
             told = [event for event in self.heard if isinstance(event, LearningChanged)]
-            begun = sum(event.is_practising for event in told)
-            return begun >= times and (is_practising or not told[-1].is_practising)
+            begun = sum(event.is_self_distilling for event in told)
+            return begun >= times and (is_self_distilling or not told[-1].is_self_distilling)
 
         with self._news:
             return self._news.wait_for(is_heard, PATIENCE_S)
 
     @property
     def num_kept(self) -> int:
-        return len(self.repository.load_practice(VOCABULARY.fingerprint, MOST_PRACTICE))
+        return len(self.repository.load_self_distilled(VOCABULARY.fingerprint, MOST_SELF_DISTILLED))
 
     def close(self) -> None:
         self.learning.close()
@@ -186,12 +186,12 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     assert opened.is_closed
     assert (opened.num_slots, opened.limits.context_size) == (4, CONTEXT_SIZE)
     home.wait()
-    assert not home.learning._may_practise, "there is nothing left"
+    assert not home.learning._may_self_distil, "there is nothing left"
 
     after = home.repository.open_conversation(number), replace(home.repository.read_history(), learning=())
     assert after == before
     summary = home.repository.summarize_learned()
-    assert (summary.statistics, summary.practice) == (statistics, {VOCABULARY.fingerprint: 4})
+    assert (summary.statistics, summary.self_distilled) == (statistics, {VOCABULARY.fingerprint: 4})
     assert all(
         mine.message_id == other.message_id and (mine.tokens == other.tokens).all()
         for mine, other in zip(home.repository.load_recall(VOCABULARY.fingerprint, 10**6), recalled, strict=True)
@@ -221,7 +221,7 @@ Interrupt = Callable[[Home], object]
 
 
 def switch_off(home: Home) -> None:
-    home.learning.change(LearningSettings(practises=False))
+    home.learning.change(LearningSettings(self_distils=False))
 
 
 def stop_learning(home: Home) -> None:
@@ -230,12 +230,12 @@ def stop_learning(home: Home) -> None:
 
 def send(home: Home) -> None:
     with home.learning.pause():
-        assert home.learning._practice._stop is None or home.learning._practice._stop.is_set()
+        assert home.learning._self_distillation._stop is None or home.learning._self_distillation._stop.is_set()
 
 
 def switch_target(home: Home) -> None:
     with home.learning.pause():
-        home.learning.end_practice()
+        home.learning.end_self_distillation()
 
 
 def unplug(home: Home) -> None:
@@ -253,7 +253,7 @@ def unplug(home: Home) -> None:
         unplug,
         lambda home: home.learning.hold(True),
         lambda home: home.learning.detach(),
-        lambda home: home.learning.practise_with(None),
+        lambda home: home.learning.self_distil_with(None),
         lambda home: home.learning.forget(1),
         lambda home: home.learning.close(),
     ],
@@ -274,7 +274,7 @@ def test_it_gives_way_at_once(home: Home, interrupt: Interrupt) -> None:
     home.wait()
     assert began.wait(PATIENCE_S)
     (opened,) = home.opened
-    signal = home.learning._practice._stop
+    signal = home.learning._self_distillation._stop
     assert signal is not None
     thread = threading.Thread(target=interrupt, args=(home,))  # some wait until it has ended
     thread.start()
@@ -286,7 +286,7 @@ def test_it_gives_way_at_once(home: Home, interrupt: Interrupt) -> None:
     go_on.set()
     thread.join(PATIENCE_S)
     with home.learning._changed:
-        assert home.learning._changed.wait_for(lambda: not home.learning._practice.is_under_way, PATIENCE_S)
+        assert home.learning._changed.wait_for(lambda: not home.learning._self_distillation.is_under_way, PATIENCE_S)
     assert opened.is_closed
     assert opened.num_passes <= 22
     if interrupt is unplug:
@@ -296,7 +296,7 @@ def test_it_gives_way_at_once(home: Home, interrupt: Interrupt) -> None:
         home.wait()
         assert home.hears(False, times=2)
         assert home.num_kept == 2
-        assert len(home.repository.load_practice(VOCABULARY.fingerprint, 9)[0].reply.tokens) >= 16
+        assert len(home.repository.load_self_distilled(VOCABULARY.fingerprint, 9)[0].reply.tokens) >= 16
 
 
 def test_a_target_may_leave_before_it_has_begun(
@@ -306,9 +306,9 @@ def test_a_target_may_leave_before_it_has_begun(
     home.say("Hi there")
 
     def leave() -> None:
-        thread = threading.Thread(target=home.learning.practise_with, args=(None,))
+        thread = threading.Thread(target=home.learning.self_distil_with, args=(None,))
         thread.start()
-        while home.learning._practice.at_hand is not None:
+        while home.learning._self_distillation.at_hand is not None:
             assert thread.is_alive()
 
     monkeypatch.setattr(home.learning, "_give_back", leave)
@@ -322,11 +322,11 @@ def test_the_budget_of_an_hour_is_kept(home: Home) -> None:
     home.start()
     for number in range(40):
         home.say(f"Tell me {number}")
-    home.learning.change(LearningSettings(practice_minutes=2))
+    home.learning.change(LearningSettings(self_distillation_minutes=2))
     began = home.now_s
 
     def on_pass() -> None:
-        signal = home.learning._practice._stop
+        signal = home.learning._self_distillation._stop
         home.now_s += 5 if signal is not None and not signal.is_set() else 0
 
     home.on_pass = on_pass
@@ -334,30 +334,30 @@ def test_the_budget_of_an_hour_is_kept(home: Home) -> None:
     assert home.hears(False)
     assert 120 <= home.now_s - began - LULL_S <= 125
     home.wait(3600 - 120 - 10)
-    assert not home.learning._may_practise
+    assert not home.learning._may_self_distil
     home.wait(60)
     assert home.hears(True, times=2)
 
 
-def test_nothing_is_practised_where_that_is_not_wanted(home: Home) -> None:
+def test_nothing_is_self_distilled_where_that_is_not_wanted(home: Home) -> None:
     home.start()
     home.wait()
-    assert not home.learning._may_practise, "the target has written no reply yet"
+    assert not home.learning._may_self_distil, "the target has written no reply yet"
     home.is_on_battery = True
     home.say("Hi there")
-    assert not home.learning._may_practise, "the next prompt may come"
+    assert not home.learning._may_self_distil, "the next prompt may come"
     home.wait()
-    assert not home.learning._may_practise, "on battery"
-    for settings in (LearningSettings(enabled=False), LearningSettings(practises=False, on_battery=True)):
+    assert not home.learning._may_self_distil, "on battery"
+    for settings in (LearningSettings(enabled=False), LearningSettings(self_distils=False, on_battery=True)):
         home.learning.change(settings)
-        assert not home.learning._may_practise
+        assert not home.learning._may_self_distil
     home.learning.hold(True)
     home.learning.change(LearningSettings(on_battery=True))
-    assert not home.learning._may_practise
+    assert not home.learning._may_self_distil
     other = FakeTarget(more_pieces=(b"other",))
-    home.learning.practise_with(TargetAtHand(other, SamplingSettings, lambda: None))
+    home.learning.self_distil_with(TargetAtHand(other, SamplingSettings, lambda: None))
     home.learning.hold(False)
-    assert not home.learning._may_practise, "the drafter is for another vocabulary"
+    assert not home.learning._may_self_distil, "the drafter is for another vocabulary"
     assert home.opened == []
 
 
@@ -368,7 +368,7 @@ def test_where_there_is_no_memory_it_is_tried_again_after_the_next_reply(home: H
     home.wait()
     assert home.hears(False)
     home.wait()
-    assert not home.learning._may_practise
+    assert not home.learning._may_self_distil
     home.trouble = None
     home.say("Why?", first.conversation_id)
     home.wait()
@@ -389,7 +389,7 @@ def test_what_was_forgotten_meanwhile_is_not_stored(home: Home) -> None:
     home.on_pass = delete
     home.wait()
     assert home.hears(False)
-    found = {lesson.conversation_id for lesson in home.repository.load_practice(VOCABULARY.fingerprint, 100)}
+    found = {lesson.conversation_id for lesson in home.repository.load_self_distilled(VOCABULARY.fingerprint, 100)}
     assert found == {kept.conversation_id}
 
 
@@ -421,11 +421,11 @@ def test_prompts_are_sampled_as_their_chat_and_never_greedily(home: Home) -> Non
     home.repository.add_message(long.id, None, Role.USER, "word " * CONTEXT_SIZE)
     home.wait()
     assert home.hears(False)
-    practised = home.repository.load_practice(VOCABULARY.fingerprint, 100)
-    lengths = {lesson.conversation_id: len(lesson.reply.tokens) for lesson in practised}
+    distilled = home.repository.load_self_distilled(VOCABULARY.fingerprint, 100)
+    lengths = {lesson.conversation_id: len(lesson.reply.tokens) for lesson in distilled}
     assert long.id not in lengths
     assert lengths[chat.id] <= 5
-    greedy = [lesson.reply.tokens.tolist() for lesson in practised if lesson.conversation_id == 1]
+    greedy = [lesson.reply.tokens.tolist() for lesson in distilled if lesson.conversation_id == 1]
     assert len({tuple(tokens) for tokens in greedy}) > 1
 
 

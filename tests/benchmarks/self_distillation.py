@@ -1,9 +1,9 @@
-"""What practice brings and costs: replies that the target writes to earlier prompts again while nobody waits.
+"""What self-distillation brings and costs: replies that the target writes to earlier prompts again while no one waits.
 
-    python -m tests.benchmarks.practice [--minutes 3] [--interrupts 40] [--seed 1]
+    python -m tests.benchmarks.self_distillation [--minutes 3] [--interrupts 40] [--seed 1]
 
 In a temporary folder, on the starter, with the built-in drafter in torch as the one that learns. Prints: tokens per
-second side by side and one after the other; lessons and tokens per minute of practice, and so what an hour with the
+second side by side and one after the other; lessons and tokens per minute of it, and so what an hour with the
 usual budget brings; the memory that it takes; and how long it takes, after somebody begins to wait, until the pass that
 was under way has ended (on a busy machine the time of the processors says more), and until the memory is free again.
 """
@@ -21,9 +21,9 @@ from pathlib import Path
 
 from engine import EngineConfig, SamplingSettings, TargetSettings
 from engine.backend.storage import Repository
-from engine.backend.teaching import practice
+from engine.backend.teaching import self_distillation
 from engine.backend.teaching.learning_service import LearningService
-from engine.backend.teaching.practice import CONTEXT_SIZE, MOST_PRACTICE, TargetAtHand, num_slots
+from engine.backend.teaching.self_distillation import CONTEXT_SIZE, MOST_SELF_DISTILLED, TargetAtHand, num_slots
 from engine.loading import load_target, open_beside
 from engine.speculation.drafter.choice import built_in_source
 from engine.speculation.model.interface import ParallelTarget, Target
@@ -44,7 +44,7 @@ _PATIENCE_S = 120.0
 
 
 class Desk:
-    """A target at rest, a drafter that learns, and chats to practise on."""
+    """A target at rest, a drafter that learns, and chats to answer again."""
 
     def __init__(self, folder: Path) -> None:
         config = EngineConfig(folder)
@@ -61,7 +61,7 @@ class Desk:
                 self.repository.add_message(chat.id, None, Role.USER, kind.format(subject))
         self.service = LearningService(
             lambda: self.repository,
-            LearningSettings(practice_minutes=30),
+            LearningSettings(self_distillation_minutes=30),
             self._hear,
             lambda: False,
             open_beside=self._open_beside,
@@ -78,19 +78,19 @@ class Desk:
 
     @property
     def num_kept(self) -> int:
-        return len(self.repository.load_practice(self.target.vocabulary.fingerprint, MOST_PRACTICE))
+        return len(self.repository.load_self_distilled(self.target.vocabulary.fingerprint, MOST_SELF_DISTILLED))
 
     @property
     def num_tokens(self) -> int:
-        kept = self.repository.load_practice(self.target.vocabulary.fingerprint, MOST_PRACTICE)
+        kept = self.repository.load_self_distilled(self.target.vocabulary.fingerprint, MOST_SELF_DISTILLED)
         return sum(len(lesson.reply.tokens) for lesson in kept)
 
     def begin(self) -> None:
-        self.service.practise_with(TargetAtHand(self.target, SamplingSettings, lambda: self.passes))
+        self.service.self_distil_with(TargetAtHand(self.target, SamplingSettings, lambda: self.passes))
 
     def wait_until(self, is_under_way: bool) -> None:
         end = time.monotonic() + _PATIENCE_S
-        while self.service._practice.is_under_way is not is_under_way:
+        while self.service._self_distillation.is_under_way is not is_under_way:
             assert time.monotonic() < end
             time.sleep(0.0005)
 
@@ -114,7 +114,7 @@ SAMPLING = SamplingSettings(temperature=0.8)
 
 
 def measure_giving_way(desk: Desk, num_interrupts: int, random_: random.Random) -> None:
-    """How long the pass and the memory take to go. The practice is begun anew each time."""
+    """How long the pass and the memory take to go. Self-distillation begins again each time."""
     raised: list[tuple[float, float]] = []
 
     def watch(target: ParallelTarget) -> ParallelTarget:
@@ -130,9 +130,9 @@ def measure_giving_way(desk: Desk, num_interrupts: int, random_: random.Random) 
         target.evaluate = watched  # type: ignore[assignment, method-assign]
         return target
 
-    original = desk.service._practice._open_beside
+    original = desk.service._self_distillation._open_beside
     assert original is not None
-    desk.service._practice._open_beside = lambda *arguments: watch(original(*arguments))
+    desk.service._self_distillation._open_beside = lambda *arguments: watch(original(*arguments))
     of_pass, of_memory, computed = [], [], []
     for _ in range(num_interrupts):
         desk.begin()
@@ -141,12 +141,12 @@ def measure_giving_way(desk: Desk, num_interrupts: int, random_: random.Random) 
         raised.clear()
         came, computed_before = time.perf_counter(), time.process_time()
         with desk.service.pause():
-            desk.service.end_practice()
+            desk.service.end_self_distillation()
             of_memory.append((time.perf_counter() - came) * 1e3)
             if raised:
                 of_pass.append((raised[0][0] - came) * 1e3)
                 computed.append((raised[0][1] - computed_before) * 1e3)
-            desk.service.practise_with(None)
+            desk.service.self_distil_with(None)
     longest = max(of_pass, default=0.0)
     verdict = "" if longest <= WAY_BAR_MS else f", above {WAY_BAR_MS:g}"
     print(
@@ -163,7 +163,7 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    practice._LULL_S = 0.0
+    self_distillation._LULL_S = 0.0
     with tempfile.TemporaryDirectory() as folder:
         desk = Desk(Path(folder))
         slots = num_slots(desk.passes)
@@ -173,14 +173,14 @@ def main() -> None:
         )
         if arguments.minutes:
             began = time.monotonic()
-            over = threading.Timer(60 * arguments.minutes, lambda: desk.service.practise_with(None))
+            over = threading.Timer(60 * arguments.minutes, lambda: desk.service.self_distil_with(None))
             over.start()
             desk.begin()
             desk.wait_until(True)
             over.join()
             minutes = (time.monotonic() - began) / 60
             lessons, tokens = desk.num_kept / minutes, desk.num_tokens / minutes
-            usual = LearningSettings().practice_minutes
+            usual = LearningSettings().self_distillation_minutes
             print(
                 f"{lessons:.1f} lessons and {tokens:.0f} tokens in a minute; with the usual {usual} minutes of an hour "
                 f"{usual * lessons:.0f} lessons; it takes {max(desk.opened_mb):.0f} MB meanwhile"
