@@ -1,4 +1,4 @@
-"""Builds the services from the engine's configuration, and carries out each command with the one that it is for.
+"""Builds the services from the engine's configuration.
 
 Functions import what they build: the window must not wait for llama.cpp, SQLAlchemy, numpy or huggingface_hub, which
 load on the engine's own threads.
@@ -96,7 +96,7 @@ class OwnDoors(Protocol):
 
 
 class Services:
-    """Carries out every command with the service that it is for, which the first such command builds on its thread."""
+    """Each service is built on its thread, by the first request to it."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class Services:
 
     @contextmanager
     def at_work(self, door: Door) -> Iterator[None]:
-        """Nothing is measured or learned while somebody waits for the target."""
+        """Nothing is measured or learned inside if someone waits for the target."""
         if door.thread != "chat" or door.waits is Waits.NOBODY:
             yield
             return
@@ -181,7 +181,7 @@ class Services:
         self.learning.close()
 
     def end_waiting(self) -> None:
-        """What the store refused is tried once more, and nobody waits long for it any more."""
+        """Tries once more to store what the store refused, and no longer waits for a locked store."""
         if self.keeper.built is not None:
             self.keeper.built.close()
         if self._repository.built is not None:
@@ -430,7 +430,7 @@ def make_tool_host(_config: EngineConfig, emit: Listener, keys: ToolKeys) -> Too
 
 
 def make_tool_keys(servers: Servers) -> ToolKeys:
-    """Kept with those of servers for targets; asks nobody."""
+    """Keeps them with the keys of servers for targets. Uses no network."""
     from engine.backend.tools.keys import ToolKeys
 
     return ToolKeys(servers.keys)
@@ -494,7 +494,7 @@ def _gpu_support() -> GpuSupport:
 
 
 def open_servers(config: EngineConfig) -> Servers:
-    """Those that targets can be on; asks nobody."""
+    """The servers that targets can be on. Uses no network."""
     from engine.backend.remote.keys import Keys
     from engine.backend.remote.servers import Servers
 

@@ -102,7 +102,7 @@ class Engine(Doors):
         kwargs: dict[str, Any],
         progress: Callable[[Any], object] = ignore,
     ) -> Request[_T]:
-        """As `ask`; `progress` is called on the service's thread."""
+        """Does as `ask`, and calls `progress` on the service's thread."""
         assert isinstance(method, Method)
         door, worker = method.door, self._workers[method.door.thread]
         if door.is_newest_only:
@@ -144,7 +144,7 @@ class Engine(Doors):
             self._listener(event)
 
     def _handle(self, command: Command, stop: StopSignal) -> None:
-        """Whoever reads the store finds what was to be changed before."""
+        """Waits first for changes of the store that were asked for before."""
         writing = self._workers["writing"]
         if isinstance(command, Call):
             door = command.method.door

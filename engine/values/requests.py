@@ -1,4 +1,4 @@
-"""A request: what somebody asks of a service, and its answer.
+"""A request: a question to a service, and its answer.
 
 A service is a plain class; its methods take arguments and return the answer. `Engine` has a door to each service
 (`engine/doors.py`), which is typed as the service itself:
@@ -31,7 +31,7 @@ _logger = logging.getLogger("slipstream.requests")
 BROKEN = template("Something went wrong inside Slipstream ({reason}). Everything stored is safe; try again.")
 _REASON_LENGTH = 200  # characters of a bug's own words
 
-NEVER = StopSignal()  # the default of methods that can be stopped; nobody sets it
+NEVER = StopSignal()  # the default of methods that can be stopped; it is never set
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class Call(Command):
     progress: Callable[[Any], object]
 
     def is_of(self, kind: object) -> bool:
-        """Whether it asks for this method, or for any of this door."""
+        """True if it asks for this method, or for any of this door."""
         return kind in (self.method, self.method.door)
 
     def cancel(self) -> None:

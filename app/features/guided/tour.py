@@ -58,11 +58,11 @@ class TourController(Controller):
                 self._is_first = True
 
     def kept(self) -> tuple[bool, bool]:
-        """Whether it is shown, and whether that was not asked for."""
+        """True twice if it is shown, and was not asked for."""
         return self.tour is not None and self.tour.isVisible(), self._is_first
 
     def resume(self, kept: tuple[bool, bool]) -> None:
-        """It begins anew."""
+        """Starts from the first step."""
         is_shown, self._is_first = kept
         if is_shown:
             QTimer.singleShot(0, self, self.show_tour)  # in the window, which is shown first

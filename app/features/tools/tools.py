@@ -105,7 +105,7 @@ class ToolsController(Controller):
         is_change = any(each.name == before for each in self._in_use)  # or it was removed meanwhile
 
         def changed(now: ToolServer) -> ToolServer:
-            """What can be switched beside the form is as it is now."""
+            """What can be switched next to the form stays as it is now."""
             return replace(server, is_on=now.is_on, left_out=now.left_out) if now.name == before else now
 
         servers = tuple(map(changed, self._in_use))

@@ -1,4 +1,4 @@
-"""Erases from the files what was deleted, on a thread of its own: nobody waits for it."""
+"""Erases what was deleted from the files, on a thread of its own: no one waits for it."""
 
 from __future__ import annotations
 

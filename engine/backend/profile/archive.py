@@ -133,7 +133,7 @@ def _write(file: BinaryIO, members: Mapping[str, bytes]) -> None:
 
 
 def _check_end(path: Path, file: BinaryIO, size: int) -> None:
-    """Before zipfile takes the directory into memory, however large it says it is."""
+    """Checks what zipfile would trust: it takes the directory into memory, however large that says it is."""
     file.seek(max(0, size - _END.size - _LARGE_BYTES))
     tail = file.read()
     if len(tail) < _END.size:

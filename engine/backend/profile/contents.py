@@ -61,8 +61,8 @@ class Contents:
 
 
 def to_members(contents: Contents) -> dict[str, bytes]:
-    """By their names, the manifest first. What could not be imported is left out, as the store's damage does not
-    travel. Raises FileUnusable for more than could be imported."""
+    """Returns members by their names, the manifest first. Leaves out what could not be imported, so that damage of
+    the store does not travel. Raises FileUnusable for more than could be imported."""
     learned = contents.learned
     if any(len(rows) > MOST_NGRAMS for rows in learned.ngrams.values()):
         raise archive.too_much()
@@ -115,9 +115,9 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
     vocabularies = {item.vocabulary: item.member for item in manifest.recall}
     told = {target for target, _ in pairs} | {item.target for item in manifest.adapters} | {*vocabularies}
     learned = Learned(
-        ngrams=_Anew({pair: partial(_unpacked, path, read, name, unpack_ngrams) for pair, name in pairs.items()}),
+        ngrams=_Lazy({pair: partial(_unpacked, path, read, name, unpack_ngrams) for pair, name in pairs.items()}),
         adapters=_adapters(path, manifest.adapters, read),
-        recall=_Anew({each: partial(_unpacked, path, read, name, unpack_texts) for each, name in vocabularies.items()}),
+        recall=_Lazy({each: partial(_unpacked, path, read, name, unpack_texts) for each, name in vocabularies.items()}),
         statistics=tuple(TargetStatistics(**item.model_dump()) for item in statistics.targets),
         target_names={item.vocabulary: item.names for item in manifest.names if item.vocabulary in told},
     )
@@ -126,8 +126,8 @@ def from_members(path: Path, members: Mapping[str, bytes]) -> Contents:
     return Contents(manifest.created_at, manifest.program, learned)
 
 
-class _Anew(Mapping[_Key, _Value]):
-    """Values that are made whenever they are asked for: all of them together would fill the memory."""
+class _Lazy(Mapping[_Key, _Value]):
+    """Makes each value when it is read: all of them together would fill the memory."""
 
     def __init__(self, made: Mapping[_Key, Callable[[], _Value]]) -> None:
         self._made = made
@@ -142,8 +142,8 @@ class _Anew(Mapping[_Key, _Value]):
         return len(self._made)
 
 
-class _AdaptersAnew(Sequence[AdapterRecord]):
-    """As `_Anew`."""
+class _LazyAdapters(Sequence[AdapterRecord]):
+    """Makes each adapter when it is read."""
 
     def __init__(self, made: Sequence[Callable[[], AdapterRecord]]) -> None:
         self._made = made
@@ -211,7 +211,7 @@ def _adapters(path: Path, items: Iterable[AdapterItem], read: _Read) -> dict[Fin
     made: dict[FingerprintPair, list[Callable[[], AdapterRecord]]] = {}
     for item in sorted(items, key=lambda item: item.number):
         made.setdefault((item.target, item.drafter), []).append(partial(_adapter, path, item, read))
-    return {pair: _AdaptersAnew(found) for pair, found in made.items()}
+    return {pair: _LazyAdapters(found) for pair, found in made.items()}
 
 
 def _adapter(path: Path, item: AdapterItem, read: _Read) -> AdapterRecord:
@@ -235,7 +235,7 @@ def _statistics(statistics: Iterable[TargetStatistics]) -> bytes:
 
 
 def _names(learned: Learned) -> Iterator[NamesItem]:
-    """Of what is in the profile; another model that was used here is nobody's business."""
+    """The names of targets in the profile; other models that were used here are left out."""
     told = {vocabulary for vocabulary, _ in (*learned.ngrams, *learned.adapters)} | set(learned.recall)
     for vocabulary, names in sorted(learned.target_names.items()):
         if vocabulary in told:

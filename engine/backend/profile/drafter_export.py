@@ -238,14 +238,14 @@ def _beside(out: Path) -> Iterator[Path]:
 
 
 def _move(new: Path, out: Path) -> None:
-    """When all of it is on the disk."""
+    """Moves the folder into place once all of it is on the disk."""
     try:
         for file in [new, *new.rglob("*")]:
             file.chmod(0o700 if file.is_dir() else 0o600)
             if file.is_file():
                 with file.open("rb+") as written:
                     os.fsync(written.fileno())
-        _check_place(out)  # somebody may have written there meanwhile
+        _check_place(out)  # another program may have written there meanwhile
         new.rename(out)
     except OSError as error:
         raise _unwritable(out.parent, error) from error

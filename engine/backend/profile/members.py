@@ -84,7 +84,7 @@ def _is_finite(kind: str, data: memoryview) -> bool:
 
 
 def pack_ngrams(ngrams: Sequence[NgramRecord]) -> bytes:
-    """At least one. In the order of their strings, so that the same content makes the same bytes."""
+    """Orders them by their strings, so that the same content makes the same bytes. There must be one."""
     ordered = sorted(ngrams, key=lambda ngram: ngram.string)
     counters = {
         name: np.array([min(getattr(ngram, name), MOST_COUNTED) for ngram in ordered], np.int64) for name in _COUNTERS
@@ -109,7 +109,7 @@ def unpack_ngrams(content: bytes) -> tuple[NgramRecord, ...]:
 
 
 def pack_texts(texts: Sequence[npt.NDArray[np.int32]]) -> bytes:
-    """At least one, none of them empty."""
+    """There must be one, and none may be empty."""
     return pack(_rows(texts))
 
 
@@ -128,7 +128,7 @@ def _rows(rows: Sequence[npt.NDArray[np.int32]]) -> dict[str, npt.NDArray[np.gen
 def _cut(
     tokens: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32], most: int, longest: int
 ) -> list[npt.NDArray[np.int32]]:
-    """At most `most` rows."""
+    """Raises TensorsBroken for more than `most` rows."""
     if not 0 < len(lengths) <= most:
         raise TensorsBroken
     _check_range(lengths, 1, longest)

@@ -1,4 +1,4 @@
-"""A drafter that is opened to be written anew: its weights in memory, and what they belong to."""
+"""A drafter that is opened to be written again: its weights in memory, and what they belong to."""
 
 from __future__ import annotations
 

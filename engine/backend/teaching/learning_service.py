@@ -1,4 +1,4 @@
-"""Lets the drafter learn on its own thread while nobody waits for a reply."""
+"""Lets the drafter learn on its own thread while no one waits for a reply."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Preempted(Exception):
 
 
 class LearningTime:
-    """Adds up how long the drafter learned each day. Failures of the store are only logged, since nobody waits for the
+    """Adds up how long the drafter learned each day. Failures of the store are only logged, since no one waits for the
     result."""
 
     def __init__(self, open_repository: Callable[[], Repository]) -> None:
@@ -75,7 +75,7 @@ class LearningTime:
 
 class LearningService:
     """Decides when the drafter in use learns, and with what. The chat thread calls `take` and `pause`, any thread the
-    other methods. Failures are only logged, since nobody waits for the result.
+    other methods. Failures are only logged, since no one waits for the result.
     """
 
     def __init__(
@@ -115,22 +115,22 @@ class LearningService:
 
     @property
     def wants_distributions(self) -> bool:
-        """Whether replies should carry the target's distributions."""
+        """True if replies should carry the target's distributions."""
         return self._settings.enabled and self.can_learn
 
     @property
     def can_learn(self) -> bool:
-        """Whether there is a drafter in use that learns adapters."""
+        """True if a drafter is in use that learns adapters."""
         return _pupil_of(self._drafting) is not None
 
     @property
     def awaits_power(self) -> bool:
-        """Whether nothing is learned until the machine is plugged in."""
+        """True if nothing is learned until the machine is plugged in."""
         return not self._settings.on_battery and self._on_battery()
 
     @property
     def pair(self) -> FingerprintPair | None:
-        """Of the target and the drafter in use."""
+        """The fingerprints of the target and the drafter in use."""
         drafting = self._drafting
         return None if drafting is None else drafting.pair
 
@@ -233,7 +233,7 @@ class LearningService:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Somebody waits for a reply inside."""
+        """Someone waits for a reply inside."""
         with self._changed:
             self._num_waiting += 1
             self._self_distillation.interrupt()
@@ -248,7 +248,7 @@ class LearningService:
                 self._changed.notify()
 
     def hold(self, is_held: bool) -> None:
-        """The user's own pause: nothing is learned, as while somebody waits, until it is ended."""
+        """The user's own pause: nothing is learned until it is ended."""
         with self._changed:
             self._is_held = is_held
             self._self_distillation.interrupt()
@@ -263,7 +263,7 @@ class LearningService:
             self._self_distillation.use(at_hand)
 
     def end_self_distillation(self) -> None:
-        """Until nobody waits any more. Returns when its memory is free."""
+        """Interrupts it until no one waits any more. Returns when its memory is free."""
         with self._changed:
             self._self_distillation.interrupt()
             self._changed.wait_for(lambda: not self._self_distillation.is_under_way)
@@ -424,7 +424,7 @@ class LearningService:
             self._worked_at = None
 
     def _rest(self, settings: LearningSettings) -> None:
-        """Until the last step has taken its share of the time, or the settings change."""
+        """Rests until the last step has taken no more than its share of the time, or the settings change."""
         rest_s = self._time.last_s * (1 / settings.share - 1)
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._settings is not settings, rest_s)

@@ -114,7 +114,7 @@ class SelfDistillation:
         self._quiet_since = self._clock()
 
     def interrupt(self) -> None:
-        """In the middle of a pass, too."""
+        """Takes effect in the middle of a pass, too."""
         if self._stop is not None:
             self._stop.set()
 
@@ -141,7 +141,7 @@ class SelfDistillation:
         try:
             repository = self._open_repository()
             for exercise, reply in self._replies(repository, at_hand, settings, key, stop):
-                if stop.is_set() and not self._is_spent:  # somebody waits, whose words are to be stored first
+                if stop.is_set() and not self._is_spent:  # someone waits, whose words are stored first
                     self._left.append((key, exercise, reply))
                 elif lesson := self._store(repository, key, exercise, reply):
                     yield lesson
