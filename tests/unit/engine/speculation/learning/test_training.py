@@ -97,7 +97,7 @@ def test_what_the_original_makes_of_a_lesson_is_found_once(drafter: LoadedDrafte
 
 
 HIDDEN = 48
-LENGTH = 200
+SAMPLE_LENGTH = 200
 
 
 def go_on() -> None: ...
@@ -125,11 +125,11 @@ def samples(numbers: range, tells: bool) -> list[Sample]:
     """Where the first part of the state is above zero the target writes 7; or where it is not asked, at random."""
     found = []
     for number in numbers:
-        states = Guesser().states([number] * LENGTH)[:, 0].numpy()
-        asked = states if tells else np.random.default_rng(1000 + number).standard_normal(LENGTH)
-        tokens = np.where(asked[: LENGTH - 1] > 0, 7, 8).astype(np.int32)
+        states = Guesser().states([number] * SAMPLE_LENGTH)[:, 0].numpy()
+        asked = states if tells else np.random.default_rng(1000 + number).standard_normal(SAMPLE_LENGTH)
+        tokens = np.where(asked[: SAMPLE_LENGTH - 1] > 0, 7, 8).astype(np.int32)
         tokens = np.concatenate([[number], tokens]).astype(np.int32)
-        found.append(Sample(tokens, np.ones(LENGTH, np.float32), np.full(LENGTH, -1, np.int32), 1))
+        found.append(Sample(tokens, np.ones(SAMPLE_LENGTH, np.float32), np.full(SAMPLE_LENGTH, -1, np.int32), 1))
     return found
 
 
