@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/speculation/model/llama/extensions.py
 export PYTHON
+unexport PYTHONDONTWRITEBYTECODE # else every process that the tests start compiles all that it imports
 
-.PHONY: run setup check test lint types format house translations bench bundle clean
+.PHONY: run setup check plain test lint types format house translations bench bundle clean
 
 run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
 	$(BIN)/slipstream $(ARGS)
@@ -25,7 +26,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed packaging/requirements-dev.txt
 	packaging/setup.sh $(VENV) dev
 	@touch $(VENV)/.installed $@
 
-check: lint types ## style, types and the plain tests (tests/plain.py), in a minute; ARGS as below
+check: $(VENV)/.installed-dev ## style, types and the plain tests, all at once, in a minute; ARGS as below
+	@$(MAKE) --no-print-directory -j3 lint types plain
+
+plain: $(VENV)/.installed-dev ## tests without Qt, torch, llama.cpp and processes of their own (tests/plain.py)
 	$(BIN)/python -m pytest --plain -p no:pytest-qt $(ARGS)
 
 test: $(VENV)/.installed-dev ## all tests; ARGS="-k name" and the like are passed on

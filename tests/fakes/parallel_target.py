@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,9 +18,14 @@ _LETTERS = tuple(b"abcdefghij .?\n")
 
 def babbles(tokens: Sequence[int]) -> FloatRow:
     """Random letters, sentences and ends, the same ones after the same tokens."""
-    random = np.random.default_rng(zlib.crc32(np.asarray(tokens, np.int32).tobytes()))
-    row = random.normal(size=len(PIECES)).astype(np.float32)
+    return _babbled(zlib.crc32(np.asarray(tokens, np.int32).tobytes()))
+
+
+@lru_cache(8192)
+def _babbled(seed: int) -> FloatRow:
+    row = np.random.default_rng(seed).normal(size=len(PIECES)).astype(np.float32)
     row[[*_LETTERS, END]] += 5
+    row.setflags(write=False)
     return row
 
 

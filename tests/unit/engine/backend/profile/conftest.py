@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -27,9 +28,11 @@ TYPED = [41, 42, 43]  # the tokens of what a user typed
 WEIGHTS = [save({"down": np.full((2, 3), number, np.float32), "up": np.zeros(3, np.float16)}) for number in (1, 2)]
 
 
-@pytest.fixture
-def taught(tmp_path: Path) -> Iterator[Repository]:
-    with closing(Repository.open(tmp_path / "taught")) as repository:
+@pytest.fixture(scope="session")
+def taught_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store that nothing has open, with a profile of it at its side."""
+    folder = tmp_path_factory.mktemp("taught")
+    with closing(Repository.open(folder / "store")) as repository:
         summary = repository.create_conversation("chat", "Be kind.")
         prompt = repository.add_message(summary.id, None, Role.USER, "a secret")
         statistics = ReplyStatistics(1, 1, 41, 1.0, 2.0, StopReason.LENGTH, 1, 1, 0, 20, 30, 20, 10.0)
@@ -44,6 +47,14 @@ def taught(tmp_path: Path) -> Iterator[Repository]:
         repository.save_adapter(TARGET, DRAFTER, 2.0, 2.75, 30, 260, WEIGHTS[1])
         repository.note_trial(TARGET, DRAFTER, Gain(2.0, 2.75, 0.05, 30, 12, 4000), 1, ())
         repository.publish_adapter(TARGET, DRAFTER, first.number)
+        export_profile(repository, folder / "me.slipstream", with_recall=True)
+    return folder
+
+
+@pytest.fixture
+def taught(taught_once: Path, tmp_path: Path) -> Iterator[Repository]:
+    shutil.copytree(taught_once / "store", tmp_path / "taught")
+    with closing(Repository.open(tmp_path / "taught")) as repository:
         yield repository
 
 
@@ -54,10 +65,8 @@ def other(tmp_path: Path) -> Iterator[Repository]:
 
 
 @pytest.fixture
-def profile(taught: Repository, tmp_path: Path) -> Path:
-    path = tmp_path / "me.slipstream"
-    export_profile(taught, path, with_recall=True)
-    return path
+def profile(taught_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(taught_once / "me.slipstream", tmp_path))
 
 
 class Members:
