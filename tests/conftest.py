@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from tests.fakes.hub import FakeHub
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+_OF_THE_ENGINE = Path(__file__).parent / "unit" / "engine"
 
 # The time of an example depends on what else the machine does; only that it ends counts.
-hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.register_profile("patient", deadline=None, max_examples=100 if os.environ.get("CI") else 40)
 hypothesis.settings.load_profile("patient")
 
 
@@ -56,15 +57,20 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Frees what Qt owns on the interface thread only, as in the app (`app/startup/desktop_application.py`). This is no
     fixture, because pytest holds the values of all fixtures until their end: windows and engines would outlive the
-    whole run. Garbage is collected after each file: after each test, it took longer than most of them."""
+    whole run. Garbage is collected after each file with windows, and after each folder of the engine's tests: after
+    each test, it took longer than most of them."""
     gc.disable()  # a test may have enabled it: then any thread could free windows
     result = yield
     qt = sys.modules.get("PySide6.QtCore")
     if qt is not None and qt.QCoreApplication.instance() is not None:  # what waits for deletion keeps others alive
         qt.QCoreApplication.sendPostedEvents(None, qt.QEvent.Type.DeferredDelete.value)
-    if nextitem is None or nextitem.path != item.path:
+    if nextitem is None or _collected_together(nextitem) != _collected_together(item):
         gc.collect()
     return result
+
+
+def _collected_together(item: pytest.Item) -> Path:
+    return item.path.parent if _OF_THE_ENGINE in item.path.parents else item.path
 
 
 @pytest.fixture(autouse=True)
@@ -106,6 +112,13 @@ def starter_weights() -> GgufSource:
 def fresh_starter(starter: Target) -> Target:
     starter.roll_back(0)
     return starter
+
+
+@pytest.fixture
+def sound_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that make their model files: none is tried in a process of its own first, which takes seconds."""
+    for user in ("engine.loading", "engine.speculation.drafter.gguf"):
+        monkeypatch.setattr(f"{user}.preflight", lambda *_arguments, **_named: None)
 
 
 @pytest.fixture

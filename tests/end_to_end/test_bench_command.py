@@ -1,4 +1,4 @@
-"""`slipstream bench` as a user runs it: a process of its own."""
+"""`slipstream bench` as a user runs it: in a process of its own, where it measures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from app.commands.cli import application
+from engine.values.errors import MendableError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -15,6 +19,13 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "app", "bench", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def refused(*arguments: str) -> str:
+    """The sentence that ends it."""
+    error = CliRunner().invoke(application, ["bench", *arguments]).exception
+    assert isinstance(error, MendableError)
+    return str(error)
 
 
 @pytest.fixture
@@ -46,22 +57,19 @@ def test_the_starter_is_measured_and_the_report_is_whole(prompts: Path, tmp_path
 
 
 def test_a_mode_that_does_not_exist_is_one_sentence(prompts: Path) -> None:
-    result = bench("--prompts", str(prompts), "--modes", "plain,guess")
-    assert result.returncode == 2
-    assert result.stderr.startswith("There is no mode “guess”; choose from plain, auto, ")
+    sentence = refused("--prompts", str(prompts), "--modes", "plain,guess")
+    assert sentence.startswith("There is no mode “guess”; choose from plain, auto, ")
 
 
 def test_a_missing_file_of_prompts_is_one_sentence(tmp_path: Path) -> None:
-    result = bench("--prompts", str(tmp_path / "missing.jsonl"), "--modes", "plain")
-    assert result.returncode == 2
-    assert "cannot be read as a file of prompts" in result.stderr
-    assert result.stderr.count("\n") == 1
+    sentence = refused("--prompts", str(tmp_path / "missing.jsonl"), "--modes", "plain")
+    assert "cannot be read as a file of prompts" in sentence
 
 
 def test_a_report_that_cannot_be_written_is_refused_before_measuring(prompts: Path, tmp_path: Path) -> None:
-    result = bench("--prompts", str(prompts), "--json", str(tmp_path / "missing" / "report.json"))
-    assert result.returncode == 2
-    assert "cannot be written" in result.stderr
+    assert "cannot be written" in refused(
+        "--prompts", str(prompts), "--json", str(tmp_path / "missing" / "report.json")
+    )
 
 
 @pytest.mark.shared_data

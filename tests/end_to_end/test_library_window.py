@@ -25,6 +25,7 @@ from tests.fakes.ear import Ear
 
 pytestmark = [
     pytest.mark.starter,
+    pytest.mark.usefixtures("sound_models"),
     pytest.mark.qt_log_ignore(r"This plugin does not support ((propagateSizeHints|raise)\(\)|grabbing the keyboard)"),
 ]
 _PATIENCE_MS = 60_000

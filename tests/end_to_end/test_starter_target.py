@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.speculation.decoding.session import Session
 from engine.speculation.model.chat.chat_template import OURS
+from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import Interrupted, Target, TargetFeature
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 from engine.speculation.numerics.likeliest import RowScan
@@ -21,7 +23,7 @@ from engine.speculation.numerics.rules import Rules, TokenLetters, has_rules
 from engine.speculation.numerics.sampling import distribution_of
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import Reply
-from engine.values.config import ReplySettings, SamplingSettings
+from engine.values.config import ReplySettings, SamplingSettings, TargetSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
@@ -245,7 +247,7 @@ def test_the_same_seed_gives_the_same_reply(fresh_starter: Target) -> None:
 
 
 def test_a_long_prompt_is_read_in_pieces_with_the_same_result(fresh_starter: Target) -> None:
-    tokens = fresh_starter.tokenize("one two three four five six seven eight nine ten " * 60)
+    tokens = fresh_starter.tokenize("one two three four five six seven eight nine ten " * 52)
     assert len(tokens) > fresh_starter.limits.max_tokens
     session = Session(fresh_starter)
     in_one_way = session.read(tokens, StopSignal())[-1].copy()
@@ -258,16 +260,24 @@ def test_a_long_prompt_is_read_in_pieces_with_the_same_result(fresh_starter: Tar
     np.testing.assert_allclose(rows[-1], in_one_way, atol=0.5)  # other batch sizes use other kernels
 
 
-def test_a_conversation_longer_than_the_context_goes_on(fresh_starter: Target) -> None:
+@pytest.fixture
+def narrow() -> Iterator[Target]:
+    settings = TargetSettings(context_size=256)
+    target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())
+    yield target
+    target.close()
+
+
+def test_a_conversation_longer_than_the_context_goes_on(narrow: Target) -> None:
     turns = [ChatTurn(Role.SYSTEM, "You are brief.")]
-    for number in range(30):
+    for number in range(5):
         turns += [
             ChatTurn(Role.USER, f"Fact {number}: " + "blue is a colour. " * 20),
             ChatTurn(Role.ASSISTANT, "Noted."),
         ]
     turns.append(ChatTurn(Role.USER, "Say hello."))
-    reply = written(ReplyWriter(fresh_starter), turns, ReplySettings(GREEDY, max_tokens=8))
+    reply = written(ReplyWriter(narrow), turns, ReplySettings(GREEDY, max_tokens=8))
     assert reply.failure is None
     assert reply.statistics.left_out_messages > 0
-    assert reply.statistics.context_used <= fresh_starter.limits.context_size
+    assert reply.statistics.context_used <= narrow.limits.context_size
     assert reply.statistics.stop_reason in (StopReason.LENGTH, StopReason.END)

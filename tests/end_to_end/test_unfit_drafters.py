@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 from tests.fakes.proposers import FREE
-from tests.fakes.tiny_models import tiny_bert, tiny_llama, tiny_mamba
+from tests.fakes.tiny_models import tiny_llama, tiny_mamba
 
 pytestmark = pytest.mark.starter
 
@@ -72,22 +71,14 @@ def cut_short(path: Path) -> Path:
     return path
 
 
-def beyond_memory(path: Path) -> Path:
-    tiny_llama(path)
-    os.truncate(path, 3 << 40)  # sparse: it takes no room on the disk
-    return path
-
-
 def without_bytes(path: Path) -> Path:
     return tiny_llama(path, tokenizer="rwkv")
 
 
-UNFIT = {
+UNFIT = {  # those that are seen in the header, in the first look and in the model; all others fail at the same places
     "cut-short": (cut_short, "it is cut short; download it again."),
-    "recurrent": (tiny_mamba, "it cannot roll back what it has read; choose another drafter."),
-    "embeddings": (tiny_bert, "it finds and compares texts but cannot write any; choose a chat model."),
     "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
-    "huge": (beyond_memory, "it takes about 3298.5 GB of memory"),
+    "recurrent": (tiny_mamba, "it cannot roll back what it has read; choose another drafter."),
 }
 
 

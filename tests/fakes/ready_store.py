@@ -4,6 +4,7 @@ for the disk."""
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 from contextlib import suppress
 from functools import cache
@@ -15,12 +16,18 @@ from engine.backend.storage.upgrade import upgrade
 from engine.values.whole_file import private_folder
 
 prepare_file = connections.prepare_file
+_prepare = connections._prepare
 
 
 def copy_ready_stores() -> None:
     """Copy in this process from now on, and leave the disk to the system."""
     connections.prepare_file = _prepare_file
-    connections._PRAGMAS = tuple(pragma.replace("= FULL", "= OFF") for pragma in connections._PRAGMAS)
+    connections._prepare = _prepare_without_waiting
+
+
+def _prepare_without_waiting(connection: sqlite3.Connection, _record: object) -> None:
+    _prepare(connection, _record)
+    connection.execute("PRAGMA synchronous = OFF").close()
 
 
 def _prepare_file(path: Path) -> None:

@@ -9,16 +9,19 @@ import pytest
 from gguf import GGMLQuantizationType as Form
 from gguf import dequantize
 
-from engine import STARTER, StopSignal, TargetSettings
+from engine import StopSignal, TargetSettings
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 from tests.benchmarks.body import SHAPES, RandomBlocks, Shape, Tensor, tensors, write_body
 
-TINY = Shape(layers=8, width=256, feed_forward=512, heads=4, key_heads=2, vocabulary=49_200, context=512)
+TINY = Shape(layers=2, width=256, feed_forward=512, heads=4, key_heads=2, vocabulary=49_200, context=512)
 
 
 @pytest.mark.starter
 @pytest.mark.parametrize(("form", "tied"), [("Q4_0", True), ("Q4_K_M", False)])
-def test_llama_cpp_runs_it_and_computes_numbers(tmp_path: Path, form: str, tied: bool) -> None:
+def test_llama_cpp_runs_it_and_computes_numbers(
+    tmp_path: Path, fresh_starter: LlamaCppTarget, form: str, tied: bool
+) -> None:
+    """Its tokens are the starter's, and the rest is unused."""
     path = tmp_path / "body.gguf"
     write_body(path, replace(TINY, tied=tied), form)
     target = LlamaCppTarget.load(path, "body", TargetSettings(256), lambda _progress: None, StopSignal())
@@ -26,22 +29,12 @@ def test_llama_cpp_runs_it_and_computes_numbers(tmp_path: Path, form: str, tied:
         assert target.features, "what was read can be taken back"
         assert form.split("_K")[0] in target.description.summary
         assert len(target.vocabulary) == TINY.vocabulary
-        rows = target.evaluate(target.tokenize("Hello, how are you?"), 3, StopSignal())
-        assert np.isfinite(rows).all()
-        assert 0.1 < rows.std() < 10
-    finally:
-        target.close()
-
-
-@pytest.mark.starter
-def test_its_tokens_are_the_starters_and_the_rest_is_unused(tmp_path: Path, fresh_starter: LlamaCppTarget) -> None:
-    path = tmp_path / "body.gguf"
-    write_body(path, TINY, "Q4_0")
-    target = LlamaCppTarget.load(path, STARTER, TargetSettings(256), lambda _progress: None, StopSignal())
-    try:
         known = fresh_starter.vocabulary
         assert target.vocabulary.pieces[: len(known)] == known.pieces
         assert target.vocabulary.end_of_generation == known.end_of_generation
+        rows = target.evaluate(target.tokenize("Hello, how are you?"), 3, StopSignal())
+        assert np.isfinite(rows).all()
+        assert 0.1 < rows.std() < 10
     finally:
         target.close()
 

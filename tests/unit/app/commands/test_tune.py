@@ -16,6 +16,8 @@ from engine.values.forms import Distance, FormFigures, TuneReport
 from tests.fakes.tiny_models import tiny_llama
 from tests.unit.app.commands.test_models import NAME, Models, hub, models
 
+pytestmark = pytest.mark.usefixtures("sound_models")
+
 __all__ = ["hub", "models"]
 
 

@@ -128,14 +128,12 @@ def check_agreement(said: dict[str, str], true_ratio: float | None = None) -> st
     return headline
 
 
-def test_over_a_hundred_replies_the_sentence_the_ratio_and_both_speeds_agree(
-    machine: Machine, meter: SpeedMeter
-) -> None:
+def test_over_fifty_replies_the_sentence_the_ratio_and_both_speeds_agree(machine: Machine, meter: SpeedMeter) -> None:
     """Of every mixture of text, costs, noise and who guesses, while the machine is busy and then not."""
     told: list[str] = []
-    for costs, text, noise in product((CHEAP, MIDDLING, DEAR), (NOVEL, LINES, MIXED), (0.0, 0.2)):
+    for number, (costs, text) in enumerate(product((CHEAP, MIDDLING, DEAR), (NOVEL, LINES, MIXED))):
         for proposers in ((recalling(LINES),), (recalling(),), (FakeRecall([*b"red fox"], (0.9,) * 7),)):
-            machine.seconds, machine.noise = costs, noise
+            machine.seconds, machine.noise = costs, 0.2 * (number % 2)
             speculation = speculating(machine, *proposers)
             for busy, settings in ((1.0, GREEDY), (1.8, ReplySettings(SamplingSettings(temperature=0.8, seed=3)))):
                 machine.busy = busy
@@ -146,7 +144,7 @@ def test_over_a_hundred_replies_the_sentence_the_ratio_and_both_speeds_agree(
                     check_agreement(shown(meter))
                 meter.show_reply(written.statistics)
                 told.append(check_agreement(shown(meter), written.true_ratio))
-    assert len(told) >= 100
+    assert len(told) >= 50
     assert {headline.split(":")[0] for headline in told if "faster" not in headline} >= {"Normal speed"}
     assert any("faster" in headline for headline in told)
 

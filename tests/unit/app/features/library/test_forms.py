@@ -251,6 +251,7 @@ def real(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: p
     assert bridge.close()
 
 
+@pytest.mark.usefixtures("sound_models")
 def test_a_form_is_measured_kept_and_listed(qtbot: QtBot, real: Desk, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     model = tiny_llama(tmp_path / "mine" / "tiny.gguf")

@@ -24,7 +24,6 @@ from engine.values.speed import Hindrance
 from .made import reply_of
 
 
-
 def statistics(**changes: object) -> ReplyStatistics:
     values: dict[str, object] = {
         "prompt_tokens": 9,

@@ -240,7 +240,7 @@ def test_a_change_holds_in_the_middle_of_a_rest_and_of_a_step(
     home.talk(FOXES)
     while not steps:
         time.sleep(0.01)
-    time.sleep(1.3)
+    time.sleep(0.3)
     assert len(steps) == 1, "it rests"
     home.service.change(ALWAYS)
     while len(steps) == 1:

@@ -131,7 +131,7 @@ def narrow() -> Iterator[Target]:
     """The starter with a context that is soon full, and yet takes more than one pass."""
     from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
-    settings = TargetSettings(context_size=640)
+    settings = TargetSettings(context_size=544)
     target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())
     yield target
     target.close()

@@ -23,8 +23,12 @@ def never() -> bool:
     return False
 
 
-def _multiply(file: Path) -> str:
-    """The rows as they lie in the mapped file; what is wrong with their products."""
+def _multiply(*files: Path) -> str:
+    """The rows as they lie in the mapped files; what is wrong with their products."""
+    return " ".join(map(_products_of, files)).strip()
+
+
+def _products_of(file: Path) -> str:
     torch.manual_seed(0)
     with safe_open(file, framework="pt") as tensors:
         values = tensors.get_tensor(_HEAD)
@@ -42,24 +46,17 @@ def _multiply(file: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("num_outputs", [49_159, 32_003])
-def test_any_number_of_outputs_from_a_mapped_file_is_multiplied(tmp_path: Path, num_outputs: int) -> None:
-    file = tmp_path / "head.safetensors"
-    save_file({_HEAD: torch.randint(-127, 128, (num_outputs, 64), dtype=torch.int8)}, file)
-    assert ask_child(_multiply, (file,), never) == ""
-
-
-def _dies(*_arguments: object) -> str:
-    os.abort()
+def test_any_number_of_outputs_from_a_mapped_file_is_multiplied(tmp_path: Path) -> None:
+    files = [tmp_path / f"{num_outputs}.safetensors" for num_outputs in (49_159, 32_003)]
+    for file in files:
+        save_file({_HEAD: torch.randint(-127, 128, (int(file.stem), 64), dtype=torch.int8)}, file)
+    assert ask_child(_multiply, tuple(files), never) == ""
 
 
 def test_a_drafter_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, tried = save(random_llama(), tmp_path / "drafter"), tmp_path / "tried"
-    no_folder = tmp_path / "file"
-    no_folder.touch()
-    trial.try_out(folder, "cpu", no_folder / "tried", never)  # what cannot be noted is tried again
     trial.try_out(folder, "cpu", tried, never)
-    monkeypatch.setattr(trial, "look", _dies)
+    monkeypatch.setattr(trial, "look", os.abort)
     trial.try_out(folder, "cpu", tried, never)  # it is known by now
     config = folder / "config.json"
     status = config.stat()
@@ -69,6 +66,21 @@ def test_a_drafter_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         trial.try_out(folder, "cpu", tried, never)
     with pytest.raises(Cancelled, match="Loading the drafter"):
         trial.try_out(folder, "cpu", tried, lambda: True)
+
+
+def test_what_cannot_be_noted_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, no_folder = save(random_llama(), tmp_path / "drafter"), tmp_path / "file"
+    no_folder.touch()
+    tried: list[object] = []
+
+    def answer(*asked: object) -> str:
+        tried.append(asked)
+        return ""
+
+    monkeypatch.setattr(trial, "ask_child", answer)
+    for _ in range(2):
+        trial.try_out(folder, "cpu", no_folder / "tried", never)
+    assert len(tried) == 2
 
 
 def test_what_is_wrong_is_said_in_its_own_sentence(tmp_path: Path) -> None:

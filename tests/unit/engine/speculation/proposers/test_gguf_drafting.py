@@ -18,6 +18,8 @@ from tests.fakes.tiny_models import tiny_qwen2
 from tests.unit.engine.speculation.learning.made import TARGET
 from tests.unit.engine.speculation.learning.test_learner import FOXES, TURNS, reply
 
+pytestmark = pytest.mark.usefixtures("sound_models")
+
 _PROMPT = [1, *range(60, 90)]
 
 

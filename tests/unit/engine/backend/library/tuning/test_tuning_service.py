@@ -31,6 +31,8 @@ from engine.values.targets import LibraryTarget
 from tests.fakes.gguf import write
 from tests.fakes.tiny_models import tiny_llama
 
+pytestmark = pytest.mark.usefixtures("sound_models")
+
 BUILD = read_runtime().key
 SMALL = Extent(num_turns=1, num_prompts=2, reply_tokens=8)
 
