@@ -94,15 +94,10 @@ def area(window: QWidget, widget: QWidget) -> QRect:
     return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
 
 
-def test_one_sees_where_the_keyboard_is(window: QWidget, keeper: ThemeKeeper) -> None:
-    assert unseen(window) == []
-    keeper.choose("dark", 100)
-    assert unseen(window) == []
-
-
-def unseen(window: QWidget) -> list[str]:
-    """What looks the same with the keyboard in it."""
-    found = []
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_one_sees_where_the_keyboard_is(window: QWidget, keeper: ThemeKeeper, scheme: str) -> None:
+    keeper.choose(scheme, 100)
+    unseen = []
     stops = tab_stops(window)
     for stop in stops:
         box = stop.parentWidget() or stop
@@ -115,8 +110,8 @@ def unseen(window: QWidget) -> list[str]:
             stop.clearFocus()
         QApplication.processEvents()
         if focused == box.grab().toImage():
-            found.append(describe(stop))
-    return found
+            unseen.append(describe(stop))
+    assert unseen == []
 
 
 def test_nothing_is_cut_off_at_twice_the_size(window: QWidget, keeper: ThemeKeeper) -> None:

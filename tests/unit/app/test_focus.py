@@ -174,13 +174,12 @@ class Desk:
         self.rest()
 
     def reach_and_press(self, button: QWidget) -> None:
-        if button.focusPolicy() & Qt.FocusPolicy.TabFocus:
-            for _ in range(80):
-                if QApplication.focusWidget() is button:
-                    break
-                QTest.keyClick(self.window.windowHandle(), Qt.Key.Key_Tab)
-            assert QApplication.focusWidget() is button
-            self.key(Qt.Key.Key_Space)
+        for _ in range(80):
+            if QApplication.focusWidget() is button:
+                break
+            QTest.keyClick(self.window.windowHandle(), Qt.Key.Key_Tab)
+        assert QApplication.focusWidget() is button
+        self.key(Qt.Key.Key_Space)
 
     def type_word(self) -> str:
         """What stands in the box that was not there before."""
@@ -277,10 +276,11 @@ def walk(desk: Desk) -> Iterator[tuple[str, Callable[[], None]]]:
 
     for in_chat in (True, False):
         desk.arrange(in_chat)
-        for name in buttons(desk):
+        for name, button in buttons(desk).items():
             if name not in seen:
                 seen.add(name)
-                for act in (desk.click, desk.reach_and_press):
+                is_reached = button.focusPolicy() & Qt.FocusPolicy.TabFocus
+                for act in (desk.click, desk.reach_and_press) if is_reached else (desk.click,):
                     desk.arrange(in_chat)
                     yield f"{name}: {act.__name__}", partial(find_and, act, name)
     for name in rows(desk):
@@ -312,7 +312,7 @@ def test_the_word_typed_after_any_action_stands_in_the_box(desk: Desk) -> None:
         if (typed := desk.type_word()) != WORD:
             lost.append((name, typed, type(QApplication.focusWidget()).__name__))
     assert lost == []
-    assert num_actions >= 150
+    assert num_actions >= 100
 
 
 def test_the_mouse_leaves_the_keyboard_at_home(desk: Desk) -> None:

@@ -16,11 +16,11 @@ from engine.lab.distillation.cut import GgufSource
 from engine.lab.distillation.progress import LabelProgress
 from engine.lab.distillation.teacher import TargetTeacher, Teacher, Thought, TorchTeacher, label_lessons
 from engine.speculation.learning.samples import CorpusLesson, Labels
-from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import Target
 from engine.values.config import TargetSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.stop_signal import StopSignal
+from tests.fakes.tiny_models import tiny_llama
 from tests.unit.engine.speculation.drafter.checkpoints import random_llama, reference_logits
 
 
@@ -127,17 +127,16 @@ def test_reading_goes_on_after_the_last_whole_file(tmp_path: Path, monkeypatch: 
 
 
 @pytest.fixture
-def narrow() -> Iterator[Target]:
-    """The starter with a context that is soon full, and yet takes more than one pass."""
+def narrow(tmp_path: Path) -> Iterator[Target]:
+    """Its context is soon full, and yet takes more than one pass."""
     from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 
-    settings = TargetSettings(context_size=544)
-    target = LlamaCppTarget.load(starter_path(), "starter", settings, lambda _progress: None, StopSignal())
+    path, settings = tiny_llama(tmp_path / "tiny.gguf"), TargetSettings(context_size=640)
+    target = LlamaCppTarget.load(path, "tiny", settings, lambda _progress: None, StopSignal())
     yield target
     target.close()
 
 
-@pytest.mark.starter
 def test_what_is_beyond_the_context_of_a_target_says_nothing(narrow: Target) -> None:
     size = narrow.limits.context_size
     ids = np.full(size + 40, 100, np.int32)

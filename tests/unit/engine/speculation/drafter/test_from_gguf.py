@@ -22,7 +22,7 @@ from engine.values.errors import Cancelled, DrafterUnusable, MendableError
 from engine.values.stop_signal import StopSignal
 from tests.fakes import gguf
 
-_REPLY = 40  # tokens
+_REPLY = 20  # tokens
 _QUESTIONS = ("Tell me about lighthouses.", "Write a Python function that merges two sorted lists.")
 
 

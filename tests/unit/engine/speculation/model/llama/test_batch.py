@@ -34,7 +34,7 @@ def load(num_slots: int, context_size: int | None) -> BatchTarget:
 
 @pytest.fixture(scope="module")
 def loaded() -> Iterator[BatchTarget]:
-    target = load(4, 128)
+    target = load(4, 256)
     yield target
     target.close()
 
@@ -61,7 +61,7 @@ def assert_alike(row: FloatRow, tokens: list[int], alone: Target) -> None:
 
 
 def test_it_describes_itself(batch: ParallelTarget, fresh_starter: Target) -> None:
-    assert (batch.num_slots, batch.limits.context_size) == (4, 128)
+    assert (batch.num_slots, batch.limits.context_size) == (4, 256)
     assert batch.vocabulary == fresh_starter.vocabulary
     assert batch.description.chat_template == fresh_starter.description.chat_template
     assert batch.tokenize("Hello!") == fresh_starter.tokenize("Hello!")
@@ -94,7 +94,7 @@ def test_a_slot_is_used_again_while_the_others_go_on(batch: ParallelTarget, fres
 
 
 def test_every_slot_can_be_filled_to_the_brim(batch: ParallelTarget) -> None:
-    tokens = (batch.tokenize("over and ") * 200)[:128]
+    tokens = (batch.tokenize("over and ") * 200)[:256]
     rows = batch.evaluate(dict.fromkeys(range(4), tokens))
     for row in rows.values():
         assert np.abs(row - rows[0]).max() < 1
