@@ -276,10 +276,10 @@ def walk(desk: Desk) -> Iterator[tuple[str, Callable[[], None]]]:
 
     for in_chat in (True, False):
         desk.arrange(in_chat)
-        for name, button in buttons(desk).items():
+        reached = {name: bool(each.focusPolicy() & Qt.FocusPolicy.TabFocus) for name, each in buttons(desk).items()}
+        for name, is_reached in reached.items():
             if name not in seen:
                 seen.add(name)
-                is_reached = button.focusPolicy() & Qt.FocusPolicy.TabFocus
                 for act in (desk.click, desk.reach_and_press) if is_reached else (desk.click,):
                     desk.arrange(in_chat)
                     yield f"{name}: {act.__name__}", partial(find_and, act, name)
