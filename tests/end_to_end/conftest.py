@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import engine.loading
-from engine.speculation.model.interface import Target, TargetFeature
+from engine.speculation.model.interface import BranchingTarget, Target, TargetFeature
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.speculation.proposers.costs import measure_passes
-from engine.values.pace import KnownCosts
+from engine.values.draft_policy import KnownCosts
 from engine.values.stop_signal import StopSignal
 from tests.fakes.thinker import Thinker
 
@@ -30,14 +30,14 @@ def _patient_closing(monkeypatch: pytest.MonkeyPatch) -> None:
 def _known_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading the same file again takes half the time: what it can do, what its passes cost and how its tokens are
     written with the drafter's is found out once for all tests."""
-    from engine.speculation.model.llama.llama_cpp import LlamaCppTarget  # slow
+    from engine.speculation.model.llama import llama_cpp  # slow
 
-    probe = LlamaCppTarget._probe
+    test = llama_cpp.tested_features
 
-    def probe_once(target: LlamaCppTarget, stop: StopSignal) -> frozenset[TargetFeature]:
+    def test_once(target: BranchingTarget, longest_draft: int, stop: StopSignal) -> frozenset[TargetFeature]:
         key = _file_of(target), target.limits
         if key not in _found:
-            _found[key] = probe(target, stop)
+            _found[key] = test(target, longest_draft, stop)
         return _found[key]
 
     def measure_once(target: Target, stop: StopSignal, known: KnownCosts | None = None) -> PassCosts:
@@ -54,7 +54,7 @@ def _known_models(monkeypatch: pytest.MonkeyPatch) -> None:
             _maps[target, drafter] = open_map(folder, target, drafter, build)
         return _maps[target, drafter]
 
-    monkeypatch.setattr(LlamaCppTarget, "_probe", probe_once)
+    monkeypatch.setattr(llama_cpp, "tested_features", test_once)
     monkeypatch.setattr("engine.loading.measure_passes", measure_once)
     monkeypatch.setattr("engine.speculation.proposers.drafting.open_map", open_once)
 
