@@ -8,6 +8,7 @@ import pytest
 
 import engine.loading
 from engine.speculation.model.interface import BranchingTarget, Target, TargetFeature
+from engine.speculation.model.llama.passes import tested_features
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.speculation.proposers.costs import measure_passes
@@ -30,14 +31,11 @@ def _patient_closing(monkeypatch: pytest.MonkeyPatch) -> None:
 def _known_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading the same file again takes half the time: what it can do, what its passes cost and how its tokens are
     written with the drafter's is found out once for all tests."""
-    from engine.speculation.model.llama import llama_cpp  # slow
-
-    test = llama_cpp.tested_features
 
     def test_once(target: BranchingTarget, longest_draft: int, stop: StopSignal) -> frozenset[TargetFeature]:
         key = _file_of(target), target.limits
         if key not in _found:
-            _found[key] = test(target, longest_draft, stop)
+            _found[key] = tested_features(target, longest_draft, stop)
         return _found[key]
 
     def measure_once(target: Target, stop: StopSignal, known: KnownCosts | None = None) -> PassCosts:
@@ -54,7 +52,7 @@ def _known_models(monkeypatch: pytest.MonkeyPatch) -> None:
             _maps[target, drafter] = open_map(folder, target, drafter, build)
         return _maps[target, drafter]
 
-    monkeypatch.setattr(llama_cpp, "tested_features", test_once)
+    monkeypatch.setattr("engine.speculation.model.llama.llama_cpp.tested_features", test_once)
     monkeypatch.setattr("engine.loading.measure_passes", measure_once)
     monkeypatch.setattr("engine.speculation.proposers.drafting.open_map", open_once)
 
