@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.speculation.drafter.choice import MARKER, is_fetched
-from engine.speculation.drafter.gguf_shape import read_rows
+from engine.speculation.drafter.gguf_shape import ARCHITECTURES, EMBEDDING, HEAD, NORM, read_rows
 from engine.speculation.drafter.loading import SCALES
 from engine.speculation.drafter.matrices import GROUP_SIZE, Int8Rows
 from engine.speculation.model.files.gguf_header import TensorPlace, read_header
@@ -33,9 +33,7 @@ from engine.values.whole_file import whole_file
 
 _VERSION = 1  # of what is written
 _MOST_KEPT = 3  # folders; the oldest ones go first
-_ARCHITECTURES = ("llama", "qwen2")  # Mistral calls itself llama
 _PARTED = ("llama", "mistral")  # types of model whose heads llama.cpp stores in another order
-_EMBEDDING, _HEAD, _NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 _POSITIONS = "rope_freqs.weight"
 OF_LAYER = {
     "input_layernorm": "attn_norm",
@@ -78,7 +76,7 @@ class GgufWeights:
     @property
     def is_tied(self) -> bool:
         """True if the head is the embedding."""
-        return _HEAD not in self._tensors
+        return HEAD not in self._tensors
 
     @property
     def scales_positions(self) -> bool:
@@ -88,17 +86,17 @@ class GgufWeights:
     @property
     def embedding(self) -> torch.Tensor:
         """float32 [vocabulary, hidden]"""
-        return self._tensor(_EMBEDDING)
+        return self._tensor(EMBEDDING)
 
     @property
     def head(self) -> torch.Tensor:
         """float32 [vocabulary, hidden]"""
-        return self.embedding if self.is_tied else self._tensor(_HEAD)
+        return self.embedding if self.is_tied else self._tensor(HEAD)
 
     @property
     def norm(self) -> torch.Tensor:
         """float32 [hidden]"""
-        return self._tensor(_NORM)
+        return self._tensor(NORM)
 
     def layer(self, index: int) -> dict[str, torch.Tensor]:
         """The weights of a layer, float32, with their names within a layer."""
@@ -122,10 +120,10 @@ class GgufWeights:
 
     def _names(self) -> Iterator[tuple[str, str]]:
         """The name of every weight in transformers, and that in the file."""
-        yield "model.embed_tokens.weight", _EMBEDDING
-        yield "model.norm.weight", _NORM
+        yield "model.embed_tokens.weight", EMBEDDING
+        yield "model.norm.weight", NORM
         if not self.is_tied:
-            yield "lm_head.weight", _HEAD
+            yield "lm_head.weight", HEAD
         for index in range(self.config.num_hidden_layers):
             for name, part in OF_LAYER.items():
                 yield f"model.layers.{index}.{name}.weight", f"blk.{index}.{part}.weight"
@@ -198,7 +196,7 @@ def torch_folder(gguf: Path, data_dir: Path, is_cancelled: Callable[[], bool] = 
 def _opened(gguf: Path) -> GgufWeights:
     header = read_header(gguf)
     architecture = header.text("general.architecture")
-    if architecture not in _ARCHITECTURES:
+    if architecture not in ARCHITECTURES:
         raise _not_possible(gguf, say("has the architecture “{architecture}”", architecture=architecture))
     if len(part_paths(gguf)) > 1:
         raise _not_possible(gguf, say("is in several parts"))

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
+from engine.speculation.model.chat.thinking import Written
 from engine.speculation.model.prompt_text import PromptText, joined
 from engine.values.conversations import Role
 from engine.values.errors import TemplateFailed
 from engine.values.tools import Tool, ToolCall, told_names
-
-Written = Callable[[Sequence[Mapping[str, Any]], bool, Mapping[str, Any]], str]
-"""What a template writes for these messages, with or without the beginning of a reply, with these names besides."""
 
 _NAME, _SECOND, _KEY, _VALUE, _NEXT_KEY, _NEXT_VALUE = "wodan", "heimdall", "baldur", "loki", "frigg", "njord"
 _QUESTION, _ANSWER, _RESULT, _ID = "Freya?", "Qwertz.", "thor", "aBcD12345"
