@@ -20,7 +20,7 @@ class Precedence:
         self._waiting = waiting
         self._carry_out = carry_out
         self._signal: StopSignal | None = None
-        self._is_noted = True  # whether somebody may wait: what waits is not looked through at each round
+        self._is_noted = True  # whether the user may be waiting: the queue is not searched at each round
 
     def note(self, command: Command) -> None:
         """It was posted. Any thread."""

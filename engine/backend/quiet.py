@@ -1,4 +1,4 @@
-"""Work that waits while somebody waits for a reply, and gives way when somebody begins to."""
+"""Work that waits while a reply is awaited, and gives way when one is requested."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Quiet:
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        """Somebody waits for a reply inside."""
+        """A reply is awaited inside the block."""
         with self._changed:
             self._num_waiting += 1
             for signal in self._running:
@@ -37,8 +37,8 @@ class Quiet:
                 self._changed.notify_all()
 
     def run(self, work: Callable[[StopSignal], _T], stop: StopSignal) -> _T:
-        """What `work` returns. It begins when nobody waits for a reply, and begins anew when somebody did meanwhile:
-        its signal is then set, at which it is to raise Interrupted. Raises Interrupted when `stop` is set."""
+        """What `work` returns. It begins when no reply is awaited, and begins again if one was requested meanwhile: its
+        signal is then set, on which it must raise Interrupted. Raises Interrupted when `stop` is set."""
         while True:
             signal = self._begin(stop)
             try:

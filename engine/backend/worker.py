@@ -23,11 +23,11 @@ Handle = Callable[[Command, StopSignal], None]
 # llama.cpp tokenizes for some models with std::regex, which recurses once per character of a word, of which `Tokenizer`
 # leaves 4,096: two megabytes, more than threads have on some systems. Memory is used as it is needed.
 _STACK_BYTES = 16 << 20
-_LOOK_S = 0.05  # at a signal to stop, which wakes nobody
+_LOOK_S = 0.05  # between two looks at the stop signal, which wakes no thread
 
 
 def deep_thread(run: Callable[[], None], name: str) -> threading.Thread:
-    """A started daemon thread whose stack is deep enough for tokenizing whatever somebody pastes."""
+    """A started daemon thread whose stack is deep enough to tokenize any pasted text."""
     thread = threading.Thread(target=run, name=name, daemon=True)
     usual = threading.stack_size(_STACK_BYTES)
     try:
@@ -75,7 +75,7 @@ class Worker:
         self._thread = deep_thread(self._run, self._name)
 
     def signal(self) -> StopSignal:
-        """For a command that is posted next."""
+        """A stop signal for the command that is posted next."""
         return StopSignal(self._drop)
 
     def post(self, command: Command, stop: StopSignal | None = None) -> StopSignal:

@@ -30,7 +30,7 @@ def open_library(config: EngineConfig, emit: Listener = lambda _event: None) -> 
 
 @contextmanager
 def open_tuning(config: EngineConfig) -> Iterator[TuningService]:
-    """Nobody else waits for anything."""
+    """Opens it where no replies are written."""
     with open_library(config) as library, closing(open_repository(config)) as repository:
         yield make_tuning(config, repository, lambda: library, Quiet())
 
@@ -38,13 +38,13 @@ def open_tuning(config: EngineConfig) -> Iterator[TuningService]:
 def fetch_model(
     config: EngineConfig, file: HubFile, stop: StopSignal, progress: Callable[[Downloading], object]
 ) -> Downloaded:
-    """As `ModelFetcher.fetch`."""
+    """Fetches as `ModelFetcher.fetch` does."""
     with open_library(config) as library:
         return ModelFetcher(saved_downloads(config), lambda: library).fetch(file, stop, progress)
 
 
 def fetch_drafter(config: EngineConfig, name: str, stop: StopSignal, progress: Callable[[Downloading], object]) -> None:
-    """As `DrafterFetcher.fetch`; opens the library only if the drafter belongs there."""
+    """Fetches as `DrafterFetcher.fetch` does; opens the library only if the drafter belongs there."""
     with ExitStack() as opened:
         fetcher = DrafterFetcher(
             config.data_dir, saved_downloads(config), lambda: opened.enter_context(open_library(config))

@@ -27,7 +27,7 @@ _MOST_RESULT = 20_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class ToolDesk:
-    """Who carries out calls, who is asked, and who is told."""
+    """Carries out calls, asks the user, and reports results."""
 
     host: ToolHost
     tools: tuple[Tool, ...]
@@ -37,7 +37,7 @@ class ToolDesk:
 
 @contextmanager
 def open_tool_host(path: Path, emit: Listener) -> Iterator[ToolHost]:
-    """With the servers of a file, none of which is started by this. Raises FileUnusable and SettingInvalid."""
+    """Starts none of the servers in the file. Raises FileUnusable and SettingInvalid."""
     try:
         with path.open("rb") as file:
             text = file.read(MOST_BYTES + 1).decode("utf-8-sig")
@@ -52,7 +52,7 @@ def open_tool_host(path: Path, emit: Listener) -> Iterator[ToolHost]:
 
 
 def list_tools(host: ToolHost, stop: StopSignal) -> tuple[Tool, ...]:
-    """Of all servers that are on; one that fails is left out, and its host tells why. Raises Cancelled."""
+    """The tools of all servers that are on; one that fails is left out, and its host reports why. Raises Cancelled."""
     found: list[Tool] = []
     for server in host.servers:
         try:
@@ -71,7 +71,7 @@ def answer(
     listener: ReplyListener,
     desk: ToolDesk | None = None,
 ) -> Reply:
-    """The last reply to these turns, after as many calls as it takes. Raises NotPossible for a target that knows no
+    """The last reply to these turns, after as many calls as it takes. Raises NotPossible for a target that cannot use
     tools, and what preparing a reply raises."""
     tools = () if desk is None else desk.tools
     if tools and not writer.calls_tools:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from engine.values.conversations import ChatTurn
 from engine.values.tools import Tool
 
-MOST_LOGS = 20  # likeliest tokens that a request may ask for beside each token
+MOST_LOGS = 20  # likeliest tokens that a request may ask for with each token
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Asked:
     tools: tuple[Tool, ...] = ()
     must_call: str | None = None  # the tool that the reply has to call; empty: any of them
     expected: str = ""  # what the reply is likely to repeat
-    num_logs: int | None = None  # of the likeliest tokens to tell beside each token; None: no probabilities at all
+    num_logs: int | None = None  # of the likeliest tokens to report with each token; None: no probabilities at all
 
 
 class Refusal(StrEnum):

@@ -73,7 +73,7 @@ class TextFork:
 
     @property
     def logit_gap(self) -> float | None:
-        """Of the two words; None if unknown."""
+        """The gap between the two words; None if unknown."""
         if not self.plain_chance or not self.sped_up_chance:
             return None
         return abs(math.log(self.plain_chance / self.sped_up_chance))
@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """Of the speeds with and without drafts; None until both are measured."""
+        """The speed with drafts over that without; None until both are measured."""
         plain, sped_up = speed(self.plain), speed(self.sped_up)
         return sped_up / plain if plain and sped_up else None
 

@@ -18,7 +18,7 @@ from engine.values.errors import FileUnusable, SettingInvalid
 from engine.values.parameters import Parameter, Scope, TextParameter, check_parameters, parameters, texts
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
-PORTABLE_FOLDER = "slipstream-data"  # beside the program; where it exists, everything is stored in it
+PORTABLE_FOLDER = "slipstream-data"  # next to the program; if it exists, everything is stored in it
 UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STARTER = "starter"
 AUTOMATIC = "automatic"  # the drafter that is expected to write most tokens per second, or none
@@ -27,8 +27,7 @@ USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use
 
 def data_dir() -> Path:
     """The folder that everything is stored in: the one `SLIPSTREAM_DATA_DIR` names, else the portable one, else the
-    platform's own. Raises FileUnusable for a portable one that cannot be written, and where one of the others is in a
-    home folder that nobody knows."""
+    platform's own. Raises FileUnusable for a portable one that is read-only, and if the home folder is unknown."""
     try:
         return _data_dir()
     except RuntimeError as error:
@@ -325,12 +324,12 @@ class ReplySettings:
         ),
     ] = None
     stop_strings: tuple[str, ...] = ()
-    thinks: bool | None = None  # whether the target thinks before it answers, where it can be told; None: as it likes
+    thinks: bool | None = None  # whether the target thinks before it answers, if that can be set; None: as it likes
     tools: tuple[str, ...] = ()  # names of the servers whose tools the reply may call
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
     num_logs: int | None = (
-        None  # of the likeliest tokens that are told beside each token; None: no probabilities at all
+        None  # of the likeliest tokens reported with each token; None: no probabilities at all
     )
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
 
@@ -341,7 +340,7 @@ class ReplySettings:
 
     @property
     def asks_to_think(self) -> bool | None:
-        """What the target is told. A form of the reply holds from its first token on: no thought comes before it."""
+        """What the target is asked for. A reply format holds from the first token on: no thought comes before it."""
         return False if self.sampling.grammar.strip() else self.thinks
 
 
@@ -367,7 +366,7 @@ class OwnSampling:
 
     @classmethod
     def from_json(cls, stored: str | None) -> OwnSampling:
-        """As `to_json` writes it. What is unknown, or makes no sense, counts as not set."""
+        """Reads what `to_json` wrote. What is unknown, or makes no sense, counts as not set."""
         try:
             found = json.loads(stored or "{}")
         except (TypeError, ValueError, RecursionError):  # SQLite holds any kind of value in any column
@@ -443,7 +442,7 @@ class TargetOptions:
     settings: TargetSettings = TargetSettings()
     sampling: SamplingSettings | None = None
     system_prompt: str | None = None
-    drafter: str | None = None  # a choice in words, as of `SpeculationSettings`
+    drafter: str | None = None  # a choice in words, as in `SpeculationSettings`
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,9 +458,9 @@ class LearningSettings:
     """How the drafter learns from chats while no reply is being written."""
 
     enabled: bool = True
-    share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while nobody waits
+    share: Annotated[float, Parameter("Share of the time for learning", 0.05, 1)] = 0.5  # while no reply is awaited
     on_battery: bool = False
-    self_distils: bool = True  # whether the target answers earlier prompts again while nobody waits
+    self_distils: bool = True  # whether the target answers earlier prompts again while no reply is awaited
     self_distillation_minutes: Annotated[
         int,
         Parameter("Minutes of an hour", 1, 30, about="At most so long in any hour; the computer is busy meanwhile."),
@@ -519,7 +518,7 @@ class DistillSettings:
     learning_rate: Annotated[float, Parameter("Learning rate", 1e-7, 1)] = 1.5e-3
     seed: Annotated[int, Parameter("Seed", 0, 2**63 - 1)] = 0
     licence: str | None = None  # of the drafter; None: the starter's, or unknown
-    work: Path | None = None  # folder for what is needed to go on after a stop; None: beside the drafter
+    work: Path | None = None  # folder for what is needed to go on after a stop; None: next to the drafter
 
     def __post_init__(self) -> None:
         if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):

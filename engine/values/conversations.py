@@ -29,13 +29,13 @@ class ChatTurn:
     text: str
     thought: str = ""  # what came before the text of a reply; most templates leave it out of later prompts
     pictures: tuple[Picture, ...] = ()  # of a prompt, which the target sees before its text
-    calls: tuple[ToolCall, ...] = ()  # of a reply, behind its text
+    calls: tuple[ToolCall, ...] = ()  # of a reply, after its text
     answers: ToolCall | None = None  # of a result: the call that it comes of
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One node of a conversation's tree. Siblings (same parent) are the branches that regenerating leaves behind."""
+    """One node of a conversation's tree. Siblings (same parent) are the branches that regenerating creates."""
 
     id: int
     conversation_id: int
@@ -47,7 +47,7 @@ class Message:
     statistics: ReplyStatistics | None = None  # None for prompts
     thoughts: tuple[Thought, ...] = ()  # of a reply, whose text is without them
     calls: tuple[ToolCall, ...] = ()  # of a reply, whose text is without them
-    result: ToolResult | None = None  # of a message of `Role.TOOL`, whose text is what the model is told
+    result: ToolResult | None = None  # of a message of `Role.TOOL`, whose text is what the model sees
     server: str = ""  # of a reply: address of the server that wrote it; empty: this program did
 
 

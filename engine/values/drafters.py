@@ -99,7 +99,7 @@ class DrafterOffer:
     hub_name: str  # to download it by: `OWNER/NAME:FILE`
     name: str  # for people
     size_bytes: int  # to download, roughly
-    speedup: float  # expected with it, as of a prospect
+    speedup: float  # expected with it, as in a prospect
     speedup_now: float  # expected as it is; 1 without a drafter
 
 
@@ -107,7 +107,7 @@ class DrafterOffer:
 class DrafterChoice:
     """Who drafts for a target, and why."""
 
-    chosen: DrafterSource | None  # None: nobody
+    chosen: DrafterSource | None  # None: no drafter
     why: Told  # a sentence
     prospects: tuple[DrafterProspect, ...] = ()  # of all that were considered, best first
     is_fixed: bool = False  # whether the user chose; else whatever writes most tokens per second
@@ -115,7 +115,7 @@ class DrafterChoice:
 
     @property
     def label(self) -> str:
-        """Of the chosen one within a sentence."""
+        """The name of the chosen one within a sentence."""
         return say("no drafter") if self.chosen is None else self.chosen.label
 
 

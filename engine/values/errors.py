@@ -1,8 +1,8 @@
-"""Every error of the engine that reaches a user, drawn in one place.
+"""Every error of the engine that reaches a user.
 
 `MendableError` and its children are what a user can do something about: their message is one finished sentence that
 says what to do, shown as it is in the window and on the command line (exit code 2). Anything else that is raised is a
-bug of ours and is logged with its traceback. A class of its own is for what somebody catches, and for a kind of file
+bug of ours and is logged with its traceback. A class of its own is for what is caught somewhere, and for a kind of file
 or command that its callers should know of.
 
     MendableError
@@ -47,8 +47,8 @@ class TargetUnsupported(MendableError):
 
 
 class TargetSuspect(MendableError):
-    """The program ended while this target was being loaded or wrote its first reply, and nobody has asked for it since:
-    it is not opened without being asked for."""
+    """The program crashed while this target was being loaded or wrote its first reply, and the user has not asked for
+    it since: it is not opened by itself."""
 
 
 class DrafterUnusable(MendableError):

@@ -33,7 +33,7 @@ class Distance:
 
     @property
     def is_free(self) -> bool:
-        """Whether the form may take the original's place by itself."""
+        """True if the quantization may replace the original without asking."""
         return self.mean_kl + self.kl_error <= MOST_KL
 
 
@@ -50,12 +50,12 @@ class FormFigures:
 
     @property
     def plain_tokens_per_s(self) -> float:
-        """Of writing without drafts."""
+        """The speed without drafts."""
         return 1 / self.passes[0][1]
 
     @property
     def drafting_tokens_per_s(self) -> float:
-        """Of writing with drafts that cost nothing and are right with a usual chance, of the length that pays best."""
+        """The speed with drafts of the best length that cost nothing and are right with a usual chance."""
         speeds = []
         for num_tokens, seconds in self.passes:
             written = sum(_USUAL_CHANCE**place for place in range(num_tokens))
@@ -63,7 +63,7 @@ class FormFigures:
         return max(speeds)
 
     def speeds_over(self, original: FormFigures) -> tuple[float, float]:
-        """Without drafts, and with them."""
+        """The ratios without drafts and with them."""
         return (
             self.plain_tokens_per_s / original.plain_tokens_per_s,
             self.drafting_tokens_per_s / original.drafting_tokens_per_s,
@@ -76,7 +76,7 @@ class FormAdvice:
 
     form: str  # empty: the original
     speed: float  # of plain writing in that form, over the original's
-    drafting_speed: float  # of writing with drafts, likewise
+    drafting_speed: float  # of writing with drafts, over the original's
     is_free: bool  # whether its distributions are near enough to swap it without asking
 
     @property
@@ -86,8 +86,7 @@ class FormAdvice:
 
 @dataclass(frozen=True, slots=True)
 class TuneReport:
-    """What was measured of a target and of other forms of its weights, with one build of llama.cpp and so many
-    threads."""
+    """What was measured of a target and its other quantizations, with one build of llama.cpp and this many threads."""
 
     build: str  # of llama.cpp, with the processor's features that it uses
     threads: int
@@ -97,7 +96,7 @@ class TuneReport:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the machine was idle enough for these speeds to mean something."""
+        """True if the machine was idle enough for these speeds to mean something."""
         return all(form.pass_error <= _LARGEST_ERROR for form in self.forms)
 
     @property

@@ -18,7 +18,7 @@ from engine.values.speed import Hindrance
 
 @dataclass(frozen=True, slots=True)
 class TotalSpeedup:
-    """Over plain decoding on this machine, of a typical reply: the median of the replies' ratios.
+    """The speed-up over plain decoding on this machine of a typical reply: the median of the replies' ratios.
 
     Half of all replies may be as odd as they like without moving it far (Huber 1981, a breakdown point of one half),
     so that no single long reply earns the figure; and it is the same for ratios as for their logarithms, which a mean
@@ -79,7 +79,7 @@ class Tally:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens; None if there are none."""
+        """The share of drafted tokens; None if there are none."""
         return self.num_accepted / self.num_drafted if self.num_drafted else None
 
     @property
@@ -97,7 +97,7 @@ class Tally:
 
     @property
     def hindrance(self) -> Hindrance:
-        """What kept a typical reply from being faster; unknown where that is told of less than half of them."""
+        """What kept a typical reply from being faster; unknown unless it is known of half of them."""
         number, hindrance = max((self.num_unpaid, Hindrance.COSTS), (self.num_unrepeated, Hindrance.NOTHING))
         return hindrance if 2 * number >= max(1, self.num_replies) else Hindrance.UNKNOWN
 
@@ -163,7 +163,7 @@ class LearningDay:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Of all stored replies, without those of deleted and incognito chats."""
+    """All stored replies, without those of deleted and incognito chats."""
 
     days: tuple[Portion, ...] = ()  # oldest first
     chats: tuple[Portion, ...] = ()  # oldest first

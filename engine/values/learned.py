@@ -162,7 +162,7 @@ class AdapterSummary:
 
     @property
     def is_measured(self) -> bool:
-        """Whether its figures are of enough conversations to be told."""
+        """True if its figures come from enough conversations to be shown."""
         return self.num_replies > 0 and (self.num_tokens == 0 or self.num_chats >= _FEWEST_CHATS)
 
     @property
@@ -250,12 +250,12 @@ class LearningProgress:
     """How far the drafter in use is from its first adapter."""
 
     num_scored: int  # replies
-    num_left: int  # about so many more, where learning goes as it usually does
+    num_left: int  # roughly, if learning goes as it usually does
     awaits_power: bool = False  # the machine is on battery, and is not to learn then
 
     @property
     def num_replies(self) -> int:
-        """About so many in all, at least one."""
+        """Roughly how many in all, at least one."""
         return max(1, self.num_scored + self.num_left)
 
 

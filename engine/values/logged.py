@@ -1,7 +1,7 @@
-"""Texts that the log may show.
+"""Texts that may appear in the log.
 
-Whoever writes the log (`app/crash/discretion.py`) leaves out every text that is filled into a message: it may be what
-somebody wrote. Numbers, types and kinds are shown, an error by its type, place and template.
+The log (`app/crash/discretion.py`) leaves out every text that is filled into a message: it may be what
+a user wrote. Numbers, types and kinds are shown, an error by its type, place and template.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory that is free again goes back to the system. Only glibc has to be told; elsewhere nothing is done."""
+"""Returns freed memory to the system. Only glibc needs to be asked; elsewhere nothing is done."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ def settle_memory() -> None:
 
 
 def return_free_memory() -> None:
-    """In milliseconds: passes over sequences of different lengths leave holes, a megabyte each."""
+    """Takes milliseconds: passes over sequences of different lengths leave holes, a megabyte each."""
     with suppress(*_OTHER_LIBRARY):
         _library().malloc_trim(0)

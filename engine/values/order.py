@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engine.values.config import OwnSampling
 
 FOLDER_NAME_LENGTH = 80  # characters
-MOST_KEPT = 1_000  # presets, and as many prompts
+MOST_KEPT = 1_000  # presets, and the same number of prompts
 MOST_CHARACTERS = 100_000  # of the text of a prompt, or of a preset's system prompt
 
 

@@ -14,5 +14,5 @@ class Origin:
 
 
 TARGET = Origin("target", "Model itself", "", "")
-# What a server of a target tells of its own guesses. It has no colour, as nobody tells which characters these were
+# A server's own guesses, as it reports them. It has no colour: the server does not report which characters they were
 SERVER = Origin("server", "Guesses of the server", "", "")

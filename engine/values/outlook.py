@@ -10,7 +10,7 @@ from engine.values.targets import Suggestion
 
 @dataclass(frozen=True, slots=True)
 class MachineFigures:
-    """Of the target in use."""
+    """What was measured of the target in use."""
 
     name: str
     identity: str
@@ -36,7 +36,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Of a target on this machine. Estimates all of them, but the plain speed of one that was measured."""
+    """What to expect of a target on this machine. All figures are estimates, except the plain speed of one that was
+    measured."""
 
     name: str
     suggestion: Suggestion | None  # None: the target in use, which was measured

@@ -1,4 +1,4 @@
-"""Whose words a reply is written from: what they leave behind helps no other owner, by tokens or time."""
+"""Whose words a reply is written from: what they leave in memory helps no other owner, in tokens or in time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Numbers and texts that can be set. A `Parameter` or `TextParameter` in the annotation of a dataclass's field is all
-there is to declare: whatever checks the field, reads it from a file, shows it in a window or asks for it on the command
-line is made from it.
+there is to declare: the code that checks the field, reads it from a file, shows it in a window or asks for it on the
+command line takes it from there.
 
-    top_k: Annotated[int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among so many…", off=0)] = 40
+    top_k: Annotated[int, Parameter("Top-k", 0, 1_000_000, 5, "Chooses among this many…", off=0)] = 40
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class Parameter:
 
     @property
     def explanation(self) -> str:
-        """For the window."""
+        """The text that the window shows."""
         return f"{self.about}; {self._how_off}" if self.about and self._how_off else self.about
 
     @property
     def option_help(self) -> str:
-        """For the command line."""
+        """The text on the command line."""
         return self.option or self._how_off
 
     @property
@@ -87,7 +87,7 @@ class Parameter:
         )
 
     def accepts(self, value: object) -> bool:
-        """Whether a value that was read from a file is one of this parameter's; None is not."""
+        """True if a value that was read from a file is valid; None is not."""
         is_number = not isinstance(value, bool) and isinstance(value, int if self.is_whole else int | float)
         return is_number and _passes(self.check, value)
 
@@ -111,7 +111,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class TextParameter:
-    """A text that can be set, and its words, as of a `Parameter`. Empty, it is off."""
+    """A text that can be set, and its words, as in a `Parameter`. Empty, it is off."""
 
     title: str
     most: int  # characters
@@ -131,7 +131,7 @@ class TextParameter:
         self.look(value)
 
     def accepts(self, value: object) -> bool:
-        """Whether a value that was read from a file is one of this parameter's; an empty one is not."""
+        """True if a value that was read from a file is valid; an empty one is not."""
         return isinstance(value, str) and bool(value) and _passes(self.check, value)
 
 
@@ -152,7 +152,7 @@ def parameters(owner: type[Any], scope: Scope | None = None) -> tuple[Parameter,
 
 
 def texts(owner: type[Any], scope: Scope | None = None) -> tuple[TextParameter, ...]:
-    """Likewise the texts."""
+    """The texts that it declares, as with `parameters`."""
     return tuple(each for each in _declared_by(owner) if isinstance(each, TextParameter) and _is_in(scope, each))
 
 

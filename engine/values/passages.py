@@ -28,7 +28,7 @@ class Passage:
 
     @property
     def attachment(self) -> Attachment:
-        """As it is sent."""
+        """The passage as it is sent."""
         return Attachment(f"{self.document}, {self.kind} {self.number}", self.text)
 
 
@@ -62,7 +62,7 @@ def passage_of(attachment: Attachment) -> Passage | None:
 
 
 def is_prose(attachment: Attachment) -> bool:
-    """With pages, and so with lines as long as its paragraphs."""
+    """True for a document with pages, whose lines are as long as its paragraphs."""
     passage = passage_of(attachment)
     return num_pages(attachment.text) > 0 or (passage is not None and passage.kind == "page")
 

@@ -20,7 +20,7 @@ LOG = "logs/slipstream.log"
 
 
 class Fate(StrEnum):
-    """Of a file when everything is forgotten."""
+    """What happens to a file when everything is forgotten."""
 
     STAYS = "stays"  # nothing that a user wrote is ever in it
     REWRITTEN = "rewritten"  # without the user's words, by the store or by the settings
@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
 
 class Turn(Enum):
-    """In which a file is cleared."""
+    """When a file is cleared."""
 
     ANY = auto()
     SETTINGS = auto()  # with who writes the settings
@@ -94,7 +94,7 @@ def _is_cleared(file: Path, fate: Fate) -> bool:
 
 
 def expanded(path: str | Path) -> Path:
-    """With the home folder in place of `~` and `~name`. Where the system knows none, it stays as it is: no file is
+    """Replaces `~` and `~name` by the home folder. If the system knows none, the path stays as it is: no file is
     there."""
     try:
         return Path(path).expanduser()

@@ -21,7 +21,7 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f`]+")
 _TICKS = re.compile(r"`{3,}")
 
 MOST_FILES = 10  # attached to one prompt
-MOST_PASTED = 1_000_000  # characters of one text, as many as of a text file that is attached
+MOST_PASTED = 1_000_000  # characters of one text, the same as for an attached text file
 MOST_TEXT = 4_000_000  # characters of a document
 _TITLE_LENGTH = 60
 _READ_PER_CHARACTER = 10  # of a line: blanks count, and a long text must not be split into all its words
@@ -40,7 +40,7 @@ class Attachment:
 
     @cached_property
     def block(self) -> str:
-        """As the target reads it."""
+        """The text that the target reads."""
         name = _NOT_IN_NAMES.sub(" ", self.name).strip() or "file"
         fence = "`" * max(3, *(len(ticks) + 1 for ticks in _TICKS.findall(self.text)), 3)
         text = self.text.removesuffix("\n")
@@ -60,7 +60,7 @@ class AttachedPicture:
 
     @property
     def block(self) -> str:
-        """As the prompt holds it."""
+        """The text that stands in the prompt."""
         name = _NOT_IN_NAMES.sub(" ", self.name.translate({ord("["): "(", ord("]"): ")"})).strip() or "picture"
         return f"![{name}{NAMES_PICTURE}{self.digest})"
 
@@ -127,7 +127,7 @@ def _closed(prompt: str, fence: str, begin: int) -> re.Match[str] | None:
 
 
 def title_of(prompt: str) -> str:
-    """For a conversation that begins with this prompt."""
+    """A title for a conversation that begins with this prompt."""
     attachments, words = split_prompt(prompt)
     return shortened(words.strip() or ", ".join(attachment.name for attachment in attachments), _TITLE_LENGTH)
 

@@ -33,23 +33,23 @@ class ServerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RemoteModel:
-    """A model that a server offers, as far as it tells."""
+    """A model that a server offers, as far as the server reports it."""
 
     id: str  # by which the server knows it
     reference: str  # what `LoadOrder.target` takes
-    context_size: int = 0  # tokens; 0: not told
-    sees_pictures: bool | None = None  # None: not told
+    context_size: int = 0  # tokens; 0: not reported
+    sees_pictures: bool | None = None  # None: not reported
     calls_tools: bool | None = None
     thinks: bool | None = None
 
     @property
     def name(self) -> str:
-        """For people: without the folders of the server, and without the ending of its file."""
+        """A name for people: without the server's folders and the file's suffix."""
         return self.id.replace("\\", "/").rstrip("/").rpartition("/")[2].removesuffix(".gguf") or self.id
 
     @property
     def identity(self) -> str:
-        """As in `TargetInfo.identity`."""
+        """Its `TargetInfo.identity`."""
         return f"{SERVER_IDENTITY}{self.reference}"
 
 
@@ -75,7 +75,7 @@ class RemoteServer:
 
     @property
     def is_local(self) -> bool:
-        """Whether it runs on this machine: what is sent to it passes no network."""
+        """True if it runs on this machine: what is sent to it passes no network."""
         return is_loopback(self.host)
 
 
@@ -98,7 +98,7 @@ class ServerUntrusted:
 
 
 def host_of(address: str) -> str:
-    """Without a port; empty for what is no address, as in a damaged file."""
+    """The host without a port; empty if it is not an address, as in a damaged file."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:
@@ -110,7 +110,7 @@ def reference_of(address: str, model: str) -> str:
 
 
 def is_reference(target: str) -> bool:
-    """Whether this names a model of a server, or is meant to; no path does."""
+    """True if this names a model on a server, or is meant to; no path does."""
     return target.lower().startswith(_SCHEMES)
 
 

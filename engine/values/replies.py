@@ -40,7 +40,7 @@ class ThoughtPiece:
     text: str = ""
     origins: tuple[OriginRun, ...] = ()  # of the text; empty: not known
     seconds: float = 0.0  # that it has taken since the piece before
-    num_tokens: int = 0  # likewise
+    num_tokens: int = 0  # that it has added since the piece before
     is_last: bool = False
 
 
@@ -130,15 +130,15 @@ class ReplyStatistics:
 
     @property
     def speedup(self) -> float | None:
-        """Over plain decoding: by counts, or, where these are not known, by this machine's clock; None where neither
-        is."""
+        """The ratio to plain decoding: by counts, or if these are unknown, by this machine's clock; None if neither is
+        known."""
         if self.ratio or not self.plain_tokens_per_s or not self.tokens_per_s:
             return self.ratio or None
         return self.tokens_per_s / self.plain_tokens_per_s
 
     @property
     def is_slow(self) -> bool:
-        """Whether plain decoding would have been faster, by counts."""
+        """True if plain decoding would have been faster, by counts."""
         return 0 < self.ratio < SLOWER
 
     @property
@@ -156,7 +156,7 @@ class ReplyStatistics:
 
     @property
     def reuses_text(self) -> bool:
-        """Whether most of it was there before."""
+        """True if most of the text existed before."""
         reused = sum(each.num_accepted for each in self.proposers if each.key == REUSE)
         return 0 < MOSTLY_REUSED * self.reply_tokens <= reused
 
@@ -200,7 +200,7 @@ class ReplyListener:
         """Now and then: all of its text and thoughts so far, and what is known of them."""
 
     def on_repeating(self) -> None:
-        """It has begun to repeat itself without end; told once."""
+        """The reply has begun to repeat itself endlessly; reported once."""
 
     def on_trimmed(self, num_left_out: int) -> None:
         """The context filled up during the reply; this many of the oldest turns are left out from now on."""

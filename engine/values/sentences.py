@@ -1,4 +1,4 @@
-"""Sentences for the user that can be said in another language.
+"""Sentences for the user that can be shown in another language.
 
 The engine speaks English, and knows nothing of the screen. What it says to the user is a `Sentence`: a string, shown,
 logged and compared as any other, that also knows the template it was made of and what was filled in. The window looks
@@ -10,7 +10,7 @@ the template up in the user's language and fills in the same values; the command
 Placeholders are names, with a format where a number needs one: `{size:.1f}`, `{count:,}`, `{share:.0%}`. One with a
 capital, `{Drafter}`, begins its value with one. A sentence that depends on a number has it as `{number}`, and writes
 its English plurals as the window does: `file(s)`, `box(es)`, `repl(y|ies)`. A value may be a sentence itself, or a part
-of one, which nobody reads alone.
+of one, which never stands alone.
 
 `packaging/translations.py` collects the templates from these calls, so they are literals there; one that is held as
 data is marked by `template`. A test makes sure that no other words of the engine reach the user.
@@ -67,7 +67,7 @@ Told = Annotated[str, _Told()]  # marks a field that holds a sentence of the eng
 
 
 def say(template: str, /, **values: object) -> Sentence:
-    """Without values, a sentence stays as it is."""
+    """A sentence stays as it is if there are no values."""
     if isinstance(template, Sentence) and not values:
         return template
     return Sentence(str.__str__(template), {name: _kept(value) for name, value in values.items()})
@@ -87,7 +87,7 @@ def together(*sentences: str) -> str:
 
 
 def english(template: str, values: Mapping[str, Value]) -> str:
-    """With the forms that `{number}` asks for, if there is one."""
+    """The template with the forms that `{number}` asks for, if it has one."""
     number = values.get("number")
     return template if number is None else in_english(template, number)
 
@@ -111,12 +111,12 @@ def filled(template: str, values: Mapping[str, Value], show: Callable[[Value, st
 
 
 def capitalized(words: str) -> str:
-    """As at the beginning of a sentence; a name such as `owner/model-1b` stays as it is."""
+    """The words as they begin a sentence; a name such as `owner/model-1b` stays as it is."""
     return words[:1].upper() + words[1:] if words.partition(" ")[0].isalpha() else words
 
 
 def placeholders(template: str) -> list[str]:
-    """As they are written, in alphabetical order; a translation has the same."""
+    """The placeholders as written, in alphabetical order; a translation has the same."""
     return sorted(found[0] for found in _PLACEHOLDER.finditer(template))
 
 
@@ -130,7 +130,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def packed(sentence: str) -> Any:
-    """As JSON can hold it: to tell it to another process, or to store it."""
+    """The sentence in a form that JSON can hold, to be sent to another process or stored."""
     if not isinstance(sentence, Sentence):
         return sentence
     return {"template": sentence.template, "values": {name: _packed(value) for name, value in sentence.values.items()}}
@@ -147,7 +147,7 @@ def unpacked(data: Any, depth: int = 0) -> str:
 
 
 def as_text(sentence: str) -> str:
-    """For a process that is told no more than a text."""
+    """The sentence for a process that takes only a text."""
     return json.dumps(packed(sentence))
 
 

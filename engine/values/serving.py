@@ -1,4 +1,4 @@
-"""How the server is reached, and by whom."""
+"""How the server is reached, and which programs may use it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Asker:
 
     @classmethod
     def of(cls, client: Client, program: str) -> Asker:
-        """`program`: tells those without a key apart."""
+        """`program` distinguishes programs without a key."""
         return cls(Owner(client.digest or program, client.drafts_from_chats), client.is_remembered)
 
 
@@ -43,7 +43,7 @@ class Asker:
 class ServerLimits:
     """What one client may take, so that the window and the others are not hindered."""
 
-    waiting: int = 32  # requests, beside the one that is answered
+    waiting: int = 32  # requests, besides the one that is being answered
     connections: int = 256  # that are open
     share: int = 64  # of these, from one other address, or from other users of this machine
     text_bytes: int = 4 << 20  # of a request; less where the context is small
@@ -56,7 +56,7 @@ class ServerLimits:
     next_s: float = 75.0  # until the next request
 
     def text_bytes_for(self, context_size: int) -> int:
-        """Several times what a prompt of so many tokens takes: clients shorten theirs once it was refused."""
+        """Several times what a prompt of this many tokens takes: clients shorten theirs once it was refused."""
         return min(self.text_bytes, max(_LEAST_TEXT_BYTES, _BYTES_PER_TOKEN * context_size))
 
 
@@ -84,7 +84,7 @@ class ServerSettings:
 
     @property
     def is_local(self) -> bool:
-        """Whether only programs on this machine reach it."""
+        """True if only programs on this machine can reach it."""
         return is_loopback(self.host)
 
 

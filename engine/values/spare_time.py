@@ -1,4 +1,4 @@
-"""Time in which nobody waits for a reply: what takes long, and nobody asked for, is done in it."""
+"""Time in which no reply is awaited: slow work that no one asked for is done in it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LULL_S = 0.5  # after a start or a reply, in which the next prompt often comes
 
 
 class SpareTime:
-    """Of one target. Any thread may wait for it; whoever writes a reply takes it."""
+    """The spare time of one target. Any thread may wait for it; writing a reply takes it."""
 
     def __init__(self, lull_s: float = _LULL_S) -> None:
-        """It begins when nobody has taken it for `lull_s`."""
+        """It begins once it has not been taken for `lull_s`."""
         self._lull_s = lull_s
         self._changed = threading.Condition()
         self._num_takers = 0
@@ -29,7 +29,7 @@ class SpareTime:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Somebody waits for a reply inside."""
+        """A reply is awaited inside the block."""
         with self._changed:
             self._num_takers += 1
         try:
@@ -41,7 +41,7 @@ class SpareTime:
                 self._changed.notify_all()
 
     def wait(self) -> None:
-        """Until it begins. Raises Cancelled once nobody needs what would be done in it."""
+        """Returns when it begins. Raises Cancelled once what would be done in it is no longer needed."""
         with self._changed:
             while not self._is_over:
                 left_s = self._free_since + self._lull_s - time.monotonic()
@@ -51,7 +51,7 @@ class SpareTime:
         raise Cancelled("Loading the drafter was cancelled.")
 
     def end(self) -> None:
-        """Nobody needs it any more."""
+        """It is no longer needed."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()

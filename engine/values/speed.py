@@ -21,7 +21,7 @@ class Hindrance(StrEnum):
     """What kept a reply from being sped up, where it was not."""
 
     UNKNOWN = ""  # also of replies that are older than this
-    OFF = "off"  # nobody was to guess: by the user, or by what was asked with the reply
+    OFF = "off"  # switched off: by the user, or by what was asked with the reply
     IMPOSSIBLE = "impossible"  # the target cannot take back what it has read
     LOADING = "loading"  # who could have guessed was still being loaded
     COSTS = "costs"  # on this machine, checking guesses takes as long as right ones save
@@ -39,7 +39,7 @@ class Guessing:
     num_drafted: int
     num_accepted: int
     ratio: float  # to plain decoding, by counts; 0 = not known
-    idle: Hindrance  # why nobody guesses while nobody does
+    idle: Hindrance  # why there are no guesses while there are none
 
 
 def hindrance_of(guessing: Guessing) -> Hindrance:
@@ -71,7 +71,7 @@ _CERTAIN = (Outcome.FASTER, Outcome.NORMAL, Outcome.SLOWER)
 @dataclass(frozen=True, slots=True)
 class SpeedVerdict:
     """All that is shown about the speed of a reply. The speeds are rounded as they are shown, and the ratio is their
-    quotient: whoever divides the one by the other gets it."""
+    quotient: dividing the shown speeds gives the shown ratio."""
 
     outcome: Outcome
     hindrance: Hindrance = Hindrance.UNKNOWN  # where it was not faster
@@ -87,7 +87,7 @@ class SpeedVerdict:
         return self.tokens_per_s / self.plain_tokens_per_s
 
     def of_part(self, num_tokens: int, tokens_per_s: float) -> SpeedVerdict:
-        """Of so many tokens of the reply, which were written so fast."""
+        """The verdict on this many tokens of the reply, written at this speed."""
         if self.ratio is None or num_tokens <= FEWEST_TOKENS:
             return SpeedVerdict(Outcome.ALONE, self.hindrance, as_shown(tokens_per_s))
         speed = as_shown(tokens_per_s)
@@ -96,12 +96,12 @@ class SpeedVerdict:
 
 
 def as_shown(tokens_per_s: float) -> float:
-    """To three figures; 0, which is not known, for what is no number."""
+    """The speed to three figures; 0, which means unknown, if it is not finite."""
     return round(tokens_per_s, decimals_of(tokens_per_s)) if math.isfinite(tokens_per_s) else 0.0
 
 
 def decimals_of(tokens_per_s: float) -> int:
-    """With which a speed is shown."""
+    """The number of decimals with which a speed is shown."""
     if not 0 < tokens_per_s < math.inf:
         return 0
     decimals = _NUM_FIGURES - 1 - math.floor(math.log10(tokens_per_s))
@@ -188,5 +188,5 @@ class LiveFigures:
 
     @property
     def accepted_share(self) -> float | None:
-        """Of the drafted tokens; None if there are none."""
+        """The share of drafted tokens; None if there are none."""
         return self.num_accepted / self.num_drafted if self.num_drafted else None

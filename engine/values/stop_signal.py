@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class StopSignal:
-    """Set once by whoever wants the work to end, read between rounds and, through `address`, inside a running pass.
+    """Set once to end the work, read between rounds and, through `address`, inside a running pass.
 
     The flag is a C string that is empty until the signal is set. Setting it is one store of a byte, so no lock is
     needed.
@@ -16,7 +16,7 @@ class StopSignal:
     __slots__ = ("__weakref__", "_flag", "_followers", "_tell")
 
     def __init__(self, tell: Callable[[StopSignal], None] | None = None) -> None:
-        """`tell` is called with it by whoever sets it."""
+        """`tell` is called with the signal when it is set, on the thread that sets it."""
         self._flag = ctypes.create_string_buffer(2)
         self._tell = tell
         self._followers: list[StopSignal] = []

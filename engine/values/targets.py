@@ -26,7 +26,7 @@ class LoadOrder:
     # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
     # loaded; if it has changed, `settings` are ignored
     identity: str = ""
-    by_itself: bool = False  # nobody asked for it now: a target that the program did not survive last time is refused
+    by_itself: bool = False  # not requested by the user just now: a target that crashed the program last time is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class LibraryTarget:
     identity: str = ""  # as in `TargetSource`
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
     starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
-    sees_pictures: bool = False  # a projector is beside it
+    sees_pictures: bool = False  # a projector is next to it
 
     @property
     def reference(self) -> str:
@@ -155,12 +155,12 @@ class MemoryEstimate:
 
     @property
     def on_machine(self) -> int:
-        """In the machine's own memory."""
+        """Bytes in the machine's own memory."""
         return max(0, self.total - self.gpu.num_bytes + self.gpu.twice)
 
     @property
     def is_too_much(self) -> bool:
-        """For the machine, or for its graphics cards."""
+        """True if it does not fit into the machine, or onto its graphics cards."""
         return self.on_machine > self.available or self.gpu.num_bytes > self.gpu.room
 
 
@@ -257,7 +257,8 @@ class Runtime:
 
     @property
     def key(self) -> str:
-        """By which what was measured is stored: another build, or another kind of processor, has another speed."""
+        """The key under which measurements are stored: another build, or another kind of processor, has another
+        speed."""
         return " ".join((self.build, *self.features))
 
 

@@ -30,7 +30,7 @@ class ToolServer:
     url: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     is_on: bool = True
-    left_out: tuple[str, ...] = ()  # of its tools, that no model is told of
+    left_out: tuple[str, ...] = ()  # of its tools, hidden from models
 
     @property
     def identity(self) -> str:
@@ -42,7 +42,7 @@ class ServerState(StrEnum):
     STARTING = "starting"
     READY = "ready"
     ENDED = "ended"  # it is started again when it is used
-    FAILED = "failed"  # likewise
+    FAILED = "failed"  # it is started again when it is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """As a model wrote it."""
+    """A call as a model wrote it."""
 
     id: str  # nine letters and digits, as some templates want them; no other call has it
     server: str  # empty: no server has such a tool
@@ -83,7 +83,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of a call. The text that the model is told is that of the message."""
+    """What came of a call. The text that the model sees is that of the message."""
 
     call: ToolCall
     outcome: Outcome
@@ -147,9 +147,9 @@ class AllowedTool:
 
 
 def told_names(tools: Iterable[Tool]) -> dict[str, Tool]:
-    """The names that a model is told, and the tools that they stand for: each tool has one, and no server can take
-    that of another's. Where servers share one, or one is another's with its server before it, both get their server's
-    before them."""
+    """The names shown to a model, and the tools that they stand for: each tool has one, and no server can take that of
+    another's. Where servers share a name, or one equals another's with its server as prefix, both get their server as
+    prefix."""
     own = [*{(tool.server, tool.name): tool for tool in reversed([*tools])}.values()][::-1]
     shared: set[Tool] = set()
     while True:

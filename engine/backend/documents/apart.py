@@ -98,8 +98,8 @@ def _decoded(raw: bytes, kind: str) -> str:
 
 
 def _shut_doors() -> None:
-    """From here on this process can open and change nothing, reach nobody and start no program, whatever a document
-    makes of it, nor compute for long."""
+    """Leaves this process unable to open or change a file, reach the network, start a program or compute for long,
+    whatever a document makes of it."""
     if sys.platform != "win32":
         import resource
 

@@ -48,7 +48,7 @@ def readable(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_size(file: BinaryIO, name: str, most: int, refusal: str = TOO_MUCH_TEXT) -> int:
-    """In bytes. Raises FileUnusable where it is more than `most`."""
+    """The size in bytes. Raises FileUnusable if it is more than `most`."""
     size = os.fstat(file.fileno()).st_size
     if size > most:
         raise FileUnusable(refusal, name=name, size=size / 1e6, most=most // 10**6)
@@ -71,7 +71,7 @@ def read_text(path: Path) -> TextFile:
 
 
 def decoded(raw: bytes) -> str | None:
-    """In UTF-8, the encoding of its mark, or a Western European one; None for what is no text."""
+    """The text, in UTF-8, the encoding of its byte order mark, or a Western European one; None for what is not text."""
     for mark, encoding in _MARKED:
         if raw.startswith(mark):
             return _as(raw, encoding)

@@ -41,7 +41,7 @@ class Flow:
         self._paragraph.append(text)
 
     def end_paragraph(self, prefix: str = "", is_exact: bool = False) -> bool:
-        """Whether there was one. Unless `is_exact`, runs of blanks are one."""
+        """Returns False if there was no paragraph. Unless `is_exact`, a run of blanks becomes one."""
         whole = "".join(self._paragraph)
         text = whole.strip("\n") if is_exact else _SPACES.sub(" ", whole).strip()
         self._paragraph = []
@@ -70,7 +70,7 @@ class Flow:
             self.span(1)
 
     def span(self, columns: int) -> None:
-        """The cell takes as many columns."""
+        """Makes the cell span this many columns."""
         if self._depth == 1 and self._rows and self._rows[-1]:
             self._rows[-1][-1].columns = columns = max(1, min(_MOST_SPANNED, columns))
             self._length += columns
@@ -90,7 +90,7 @@ class Flow:
         self._breaks = 0
 
     def break_page(self) -> None:
-        """Between two pages of the document as it was last laid out. After a table that goes over it."""
+        """Begins a page of the document as it was last laid out; inside a table, after the table."""
         if self._depth:
             self._breaks += 1
             return
@@ -100,7 +100,7 @@ class Flow:
 
     @property
     def text(self) -> str:
-        """With marks of pages, if there are several."""
+        """The whole text, with page marks if there are several pages."""
         while self._depth:
             self.end_table()
         self.end_paragraph()

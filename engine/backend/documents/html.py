@@ -72,7 +72,7 @@ class _Reader(HTMLParser):
             self.flow.add(data)
 
     def _end(self) -> bool:
-        """Whether there was a paragraph."""
+        """Returns False if there was no paragraph."""
         ended = self.flow.end_paragraph(self._prefix, self._is_exact)
         self._prefix, self._is_exact = "", False
         return ended

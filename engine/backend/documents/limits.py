@@ -9,7 +9,7 @@ MOST_PAGES = 5_000
 
 
 class Unreadable(Exception):
-    """Its words begin with the name of the file, which is filled in by whoever knows it: "{name} is encrypted; …"."""
+    """A refusal that begins with the name of the file, which the caller fills in: "{name} is encrypted; …"."""
 
     def __init__(self, template: str, /, **values: object) -> None:
         super().__init__(say(template, **values))

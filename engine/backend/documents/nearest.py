@@ -35,9 +35,8 @@ class _Chunk:
 def nearest_passages(
     attachments: Sequence[Attachment], question: str, most_tokens: int, count: Callable[[str], int]
 ) -> tuple[Attachment, ...]:
-    """The short files whole, and as many passages of the others as `most_tokens` have room for, in the order of their
-    documents; the same for the same question. Without a word in common the documents' beginnings are taken.
-    """
+    """The short files whole, and as many passages of the others as fit into `most_tokens`, in the order of their
+    documents; the same for the same question. Where no word matches, the beginnings of the documents are taken."""
     whole: dict[int, Attachment] = {}
     left = most_tokens
     # A character takes a quarter of a token or more; what is longer is not worth counting.
@@ -96,7 +95,7 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """With their numbers; a very long one in pieces."""
+    """Numbered lines; a very long one in pieces."""
     for number, line in enumerate(text.split("\n"), 1):
         for start in range(0, max(1, len(line)), _CHUNK):
             yield number, line[start : start + _CHUNK]

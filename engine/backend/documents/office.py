@@ -69,7 +69,7 @@ def _parse(
     end: Callable[[str], None] = lambda _name: None,
     text: Callable[[str], None] = lambda _text: None,
 ) -> None:
-    """Tells of every element by its name without a namespace's prefix. Raises Unreadable."""
+    """Reports every element by its name, without the prefix of a namespace. Raises Unreadable."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler = lambda tag, values: start(tag.partition(":")[2], values)

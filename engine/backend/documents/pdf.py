@@ -1,4 +1,4 @@
-"""PDF as text, by PDFium: pages, and on each what stands together.
+"""PDF as text, by PDFium: pages, and on each what belongs together.
 
 PDFium tells characters in the order in which the page draws them, in lines. Here lines that were broken because the
 next word had no room become paragraphs again, and rows of cells become tables. No scripts are run: this build of PDFium

@@ -70,7 +70,7 @@ def too_large() -> Unreadable:
 
 
 def _made_small(image: Image.Image) -> Image.Image:
-    """In RGB; by a whole number first, strip by strip."""
+    """A copy in RGB, reduced by a whole number first, strip by strip."""
     factor = max(1, max(image.size) // MOST_SIDE)
     small = Image.new("RGB", (-(-image.width // factor), -(-image.height // factor)))
     rows = factor * max(1, _STRIP_PIXELS // image.width // factor)
@@ -97,7 +97,7 @@ def _on_white(image: Image.Image, box: tuple[int, int, int, int]) -> Image.Image
 
 
 def _written(image: Image.Image) -> bytes:
-    """As a PNG, which loses nothing, unless that is larger than a JPEG."""
+    """A PNG, which loses nothing, unless a JPEG is smaller."""
     image.info.clear()
     jpeg, png = BytesIO(), BytesIO()
     image.save(jpeg, "JPEG", quality=_QUALITY, subsampling=0)
@@ -109,7 +109,7 @@ def _written(image: Image.Image) -> bytes:
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Of a picture as it is written here; None for any other data. It is read whole."""
+    """The size of a picture that was written here, which is decoded whole; None for any other data."""
     is_png = data.startswith(b"\x89PNG")
     try:
         image = (PngImageFile if is_png else JpegImageFile)(BytesIO(data))
@@ -123,7 +123,7 @@ def size_of(data: bytes) -> tuple[int, int] | None:
 
 
 def _is_plain_png(data: bytes) -> bool:
-    """Whether it holds pixels alone, and no more of them than its size says. Raises struct.error and zlib.error."""
+    """Checks that it holds pixels alone, and no more of them than its size says. Raises struct.error and zlib.error."""
     place, chunks = 8, []
     while place < len(data):
         length, name = unpack_from(">I4s", data, place)
@@ -143,7 +143,7 @@ def _is_plain_png(data: bytes) -> bool:
 
 
 def _is_plain_jpeg(data: bytes) -> bool:
-    """Whether it is a single scan, and holds nothing beside. Raises struct.error."""
+    """Checks that it is a single scan and nothing else. Raises struct.error."""
     place, marker = 2, 0
     while marker != 0xDA:
         start, marker, length = unpack_from(">BBH", data, place)

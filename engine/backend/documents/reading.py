@@ -53,7 +53,7 @@ _LIMITS = Limits(memory_bytes=224 << 20, wall_s=30.0)
 
 
 def read_attached(path: Path, stop: StopSignal) -> TextFile | Picture:
-    """Of any kind that can be attached. Raises FileUnusable, or Cancelled when `stop` gets set."""
+    """Reads any kind of file that can be attached. Raises FileUnusable, or Cancelled when `stop` gets set."""
     with readable(path) as file:
         kind = _kind_of(file.read(_BEGINNING))
         if kind is None:
@@ -73,8 +73,8 @@ def read_picture(path: Path, data: bytes, stop: StopSignal) -> Picture:
 
 
 def check_pictures(pictures: Iterable[bytes], stop: StopSignal) -> list[tuple[int, int] | None]:
-    """Their widths and heights, if they are what `read_picture` makes: None for any other, which may mean harm, and for
-    those beside one that takes too much. Raises Cancelled when `stop` gets set."""
+    """The widths and heights of pictures that `read_picture` made. None for any other, which may be malicious, and for
+    those that share a process with one that takes too much. Raises Cancelled when `stop` gets set."""
     sizes: list[tuple[int, int] | None] = []
     waiting = iter(pictures)
     while some := list(islice(waiting, _AT_ONCE)):
@@ -84,7 +84,7 @@ def check_pictures(pictures: Iterable[bytes], stop: StopSignal) -> list[tuple[in
 
 
 def _kind_of(beginning: bytes) -> str | None:
-    """Of a picture; None for other files."""
+    """The kind of a picture; None for other files."""
     found = _PICTURES.match(beginning)
     return found.lastgroup if found else None
 

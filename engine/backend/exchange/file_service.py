@@ -122,6 +122,6 @@ class FileService:
         return replace(self._presets().add(read.presets, read.prompts), num_unreadable=read.num_unreadable)
 
     def _size(self, text: str) -> int:
-        """In tokens."""
+        """The number of tokens."""
         number = self._count_tokens(text)
         return len(text) if number is None else number

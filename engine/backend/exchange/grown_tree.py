@@ -88,7 +88,7 @@ def grow(
 
 
 def sound_time(moment: datetime | None) -> datetime | None:
-    """In UTC; None for one that no clock can have shown."""
+    """The moment in UTC; None for one that no clock can have shown."""
     if moment is None or moment.tzinfo is None:
         return None
     try:
@@ -99,7 +99,7 @@ def sound_time(moment: datetime | None) -> datetime | None:
 
 
 def time_from(seconds: float | None) -> datetime | None:
-    """Of seconds since 1970."""
+    """The moment this many seconds after the start of 1970."""
     try:
         return None if seconds is None else sound_time(datetime.fromtimestamp(seconds, UTC))
     except (OverflowError, ValueError, OSError):
@@ -154,7 +154,8 @@ def _with_joined_texts(
 
 
 def _check_size(messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]) -> None:
-    """Before any text is joined: the branches of a chat may repeat so much that it takes seconds to find that out."""
+    """Adds up sizes before any text is joined: the branches of a chat may repeat so much that joining them takes
+    seconds."""
     num_joined: dict[int, int] = {}  # characters that stand before each
     num_characters = 0
     for number, message in messages.items():  # parents first

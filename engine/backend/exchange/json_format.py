@@ -1,4 +1,4 @@
-"""Our own format of conversations, version 1: a JSON object, in UTF-8.
+"""Our own format for conversations, version 1: a JSON object, in UTF-8.
 
     {"format": "slipstream-conversations", "version": 1, "exported_at": "2026-01-02T03:04:05+00:00",
      "conversations": [
@@ -10,9 +10,9 @@
         {"id": 1, "parent": null, "role": "user", "text": "…", "created_at": "…", "model": null},
         {"id": 2, "parent": 1, "role": "assistant", "text": "…", "created_at": "…", "model": "SmolLM2",
          "thoughts": [{"place": 0, "text": "…", "seconds": 12.5, "tokens": 300}],        only where there are any
-         "calls": [{"id": "…", "server": "…", "tool": "…", "arguments": "{…}"}]},        likewise
+         "calls": [{"id": "…", "server": "…", "tool": "…", "arguments": "{…}"}]},        likewise optional
         {"id": 3, "parent": 2, "role": "tool", "text": "…", "created_at": "…", "model": null,
-         "result": {"call": {…}, "outcome": "done", "seconds": 0.5, "left_out": 0}}],    likewise
+         "result": {"call": {…}, "outcome": "done", "seconds": 0.5, "left_out": 0}}],    likewise optional
        "pictures": [{"digest": "…", "base64": ["…", "…"]}]}]}                            only where there are any
 
 Messages form a tree: those with the same parent are branches. Roles are `user`, `assistant`, `system` and

@@ -1,5 +1,6 @@
-"""Reads a large JSON file value by value, so that no more than one conversation is in memory at once, and of that only
-what somebody reads. Everything is counted as it comes: a small archive may hold what would fill any memory.
+"""Reads a large JSON file value by value: no more than one conversation is in memory at once, and of that only the
+fields that are read. Everything is counted as it comes, because a small archive may unpack to more than any memory
+holds.
 
 What is wrong with one conversation leaves that one out; what is wrong with the file as JSON refuses it.
 """
@@ -57,14 +58,14 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Flawed:
-    """In place of a value that is left out."""
+    """Stands for a value that is left out."""
 
     why: LeftOut
     title: str = ""
 
 
 class _Flaw(Exception):
-    """At an event of the parser; of the object or list that begins with it nothing is kept."""
+    """Raised at an event of the parser; nothing is kept of the object or list that begins with it."""
 
     def __init__(self, why: LeftOut, event: str) -> None:
         super().__init__(why)
@@ -204,8 +205,8 @@ class JsonStream:
         return {} if event == "start_map" else [] if event == "start_array" else value
 
     def read(self, size: int) -> bytes:
-        """For the parser, which scans a string from its beginning whenever more of it comes: a long one comes in larger
-        pieces."""
+        """Called by the parser, which scans a string from its beginning whenever more of it comes: a long one comes in
+        larger pieces."""
         size = max(size, min(self._num_bytes - self._event_ended, _MOST_READ))
         while True:
             self._check()
@@ -225,8 +226,8 @@ class JsonStream:
                 return text.encode()
 
     def _with_whole_escapes(self, text: str, is_last: bool) -> str:
-        """Without half an escape at its end, which is for the next time; halves of surrogate pairs without the other
-        become U+FFFD, as in the store: the parser would stop at them, or make another character of them."""
+        """Holds half an escape at the end of the text back for the next call. Unpaired halves of surrogate pairs become
+        U+FFFD, as in the store: the parser would stop at them, or make another character of them."""
         text, self._half = self._half + text, ""
         if "\\" not in text:
             return text

@@ -29,7 +29,7 @@ SizesOf = Callable[[Iterable[bytes]], Sequence[tuple[int, int] | None]]
 
 
 class PicturePiece(NamedTuple):
-    """Of a picture, where it is kept."""
+    """Where a piece of a picture is kept."""
 
     place: int
     size: int
@@ -47,8 +47,8 @@ class _KeptPictures:
 
 
 class KeptTrees:
-    """Trees in the order in which they were added, as often as they are asked for. The file has no name that anybody
-    could open, and goes with this object."""
+    """Trees in the order in which they were added, as often as they are iterated. The file has no name that another
+    program could open, and goes with this object."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed by the next line)
@@ -82,7 +82,7 @@ class KeptTrees:
 
     def __iter__(self) -> Iterator[ConversationTree]:
         for piece in self._trees:
-            tree = _unpacked(*marshal.loads(self._read(piece)))  # written above, and by nobody else
+            tree = _unpacked(*marshal.loads(self._read(piece)))  # written above, and nowhere else
             digests = [each for each in pictures_in(one.text for one in tree.messages) if each in self._sizes]
             yield replace(tree, pictures=_KeptPictures(self._picture, digests)) if digests else tree
 

@@ -27,7 +27,8 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error
 
 
 class _WatchedFile(io.BufferedReader):
-    """For zipfile, which takes the directory of an archive into memory, however large it says it is."""
+    """The file that zipfile reads: it takes the directory of an archive into memory, however large that claims to
+    be."""
 
     def __init__(self, path: Path, check: Callable[[], None]) -> None:
         super().__init__(io.FileIO(path))

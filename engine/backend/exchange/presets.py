@@ -164,5 +164,5 @@ def _written(preset: Preset) -> dict[str, Any]:
 
 
 def _told_identity(target: TargetChoice) -> str:
-    """The address of a server is nobody else's."""
+    """The identity, unless it holds the address of a server, which stays private."""
     return "" if server_of(target.identity) else target.identity

@@ -22,7 +22,7 @@ def write_chats(path: Path, trees: Iterable[ConversationTree], form: ExportForma
 
 
 def write_file(path: Path, pieces: Iterable[str], overwrite: bool) -> None:
-    """Likewise the pieces of a text, in UTF-8."""
+    """Writes the pieces of a text in UTF-8, as `write_chats` does."""
     path = path.absolute()
     _check_free(path, overwrite)
     try:

@@ -55,7 +55,7 @@ def remote_file(repository: str, info: ModelInfo, sibling: RepoSibling, name: st
 
 
 def check_room(folder: Path, missing: int) -> None:
-    """Raises OSError where so many bytes more do not fit."""
+    """Raises OSError if this many more bytes do not fit."""
     if missing > shutil.disk_usage(folder).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

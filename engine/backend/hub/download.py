@@ -33,8 +33,8 @@ def download_target(
     on_not_seeing: Callable[[str], None] | None = None,
 ) -> Path:
     """Returns where the model, or its first part, is. An unfinished download stays on the disk until it is resumed or
-    discarded. `on_not_seeing` is told in a sentence why the projector of the model cannot be fetched; without it none
-    is wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
+    discarded. `on_not_seeing` gets a sentence if the model's projector cannot be fetched; without it no projector is
+    wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
     check_stop(stop)
     path = saved.path_of(file)
     with explained(file.repository, say("another model")), saved.locked(file):
@@ -78,7 +78,7 @@ def _is_there(path: Path, size: int) -> bool:
 
 
 def _has_projector(file: HubFile, saved: SavedDownloads) -> bool:
-    """Or needs none."""
+    """True also if it needs none."""
     path = saved.path_of(replace(file, name=file.projector)) if file.projector else None
     return path is None or _is_there(path, file.projector_bytes)
 
@@ -120,7 +120,7 @@ class _Speed:
         self._seen: deque[tuple[float, int]] = deque()  # times, and bytes downloaded by then
 
     def at(self, num_bytes: int) -> float:
-        """The speed when so many bytes are downloaded; 0 while it is unknown."""
+        """The speed once this many bytes are downloaded; 0 while it is unknown."""
         now = time.monotonic()
         self._seen.append((now, num_bytes))
         while now - self._seen[0][0] > _SPEED_S and len(self._seen) > 2:

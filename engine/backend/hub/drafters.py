@@ -119,7 +119,7 @@ def _check_kind(folder: Path, name: str) -> None:
 
 
 def _sweep(folder: Path, needed: set[str]) -> None:
-    """Removes what another version of the drafter left behind."""
+    """Removes the files of another version of the drafter."""
     for path in folder.iterdir():
         if path.name not in needed and path.is_file():
             path.unlink()

@@ -1,6 +1,6 @@
 """Fetches one file from the hub, resuming earlier tries, and adds up the progress of several.
 
-`hf_hub_download` begins every file anew after an interruption (huggingface_hub 2 writes to a file with a random name
+`hf_hub_download` starts every file over after an interruption (huggingface_hub 2 writes to a file with a random name
 and deletes it when something fails) and looks up only once in 10 MB. Hence the loop here, over the hub's own session.
 """
 
@@ -99,7 +99,7 @@ def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[i
         with part.open("r+b") as out:
             out.seek(place)
             for chunk in response.iter_raw():
-                known = out.read(len(chunk))  # a server that begins anew repeats what has come
+                known = out.read(len(chunk))  # a server that starts over repeats what has come
                 if not chunk.startswith(known):
                     raise FetchFailed(
                         "The rest of {name} does not match what has already arrived, which is kept; try again "
@@ -115,7 +115,7 @@ def _append(file: RemoteFile, part: Path, stop: StopSignal, on_size: Callable[[i
 
 
 def _begin(response: httpx2.Response, size: int) -> int:
-    """The place in the file where the answer begins: after so many bytes, as it was asked for, or before."""
+    """The place in the file where the answer begins: after `size` bytes, as requested, or earlier."""
     if response.status_code != httpx2.codes.PARTIAL_CONTENT:
         return 0
     begin = re.match(r"bytes (\d{1,15})-", response.headers.get("content-range", ""), re.ASCII)

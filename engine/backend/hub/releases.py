@@ -58,7 +58,7 @@ def _fetch(url: str, current: str, stop: StopSignal, timeout_s: float) -> bytes:
                         )
                     return _read(response, url, stop, end)
                 following = urljoin(url, response.headers.get("location", ""))
-            if urlsplit(following)[:2] != urlsplit(url)[:2]:  # nobody else is asked
+            if urlsplit(following)[:2] != urlsplit(url)[:2]:  # no other site is asked
                 break
             url = following
     raise _no_answer(url)

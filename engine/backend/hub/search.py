@@ -53,7 +53,7 @@ def list_files(repository: str) -> tuple[HubFile, ...]:
 
 
 def find_file(file: HubFile) -> HubFile | None:
-    """As the hub has it now; None where it offers it no more. Raises FetchFailed."""
+    """The file as the hub has it now; None if it is no longer there. Raises FetchFailed."""
     with explained(file.repository, _INSTEAD, is_download=False):
         try:
             info = look_up(file.repository)
@@ -69,14 +69,13 @@ def _files(repository: str, info: ModelInfo) -> list[HubFile]:
 
 
 def with_projector(file: HubFile, sizes: Mapping[str, int]) -> HubFile:
-    """With the projector that belongs to it. `sizes`: of all files of its repository, in bytes; 0 where that is not
-    known."""
+    """Adds the projector that belongs to the file. `sizes`: all files of its repository, in bytes; 0 if unknown."""
     name = projector_among((name for name, size in sizes.items() if size), file.name)
     return file if name is None else replace(file, projector=name, projector_bytes=sizes[name])
 
 
 def file_sizes(info: ModelInfo) -> dict[str, int]:
-    """Of all files of a repository, in bytes; 0 where the hub does not say."""
+    """The sizes of all files of a repository, in bytes; 0 if the hub does not say."""
     return {sibling.rfilename: _size(sibling) for sibling in info.siblings or ()}
 
 

@@ -253,8 +253,8 @@ class LibraryService:
         return (facts_of(path), None) if record is None else self._look_again(record)
 
     def _look_again(self, record: TargetRecord) -> tuple[TargetFacts, TargetRecord]:
-        """The facts of a file of the library, and its record by then: a file that has changed is another target.
-        Raises TargetMissing."""
+        """The facts of a file of the library, and its current record: a file that has changed is another target. Raises
+        TargetMissing."""
         facts = facts_of(record.path, record.facts)
         new = encode(facts)
         if new != record.facts or facts.identity not in ("", record.identity):

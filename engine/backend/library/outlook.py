@@ -28,17 +28,18 @@ _COPIED = ((0.88, 0.70), (0.95, 0.85), (0.98, 0.95))
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPasses:
-    """Of a target on this machine."""
+    """What the passes of a target cost on this machine."""
 
     read_bytes: float  # of its weights, for each token
     seconds: Mapping[int, float]  # V(n), for some n from 1 on
 
     def is_like(self, other: MeasuredPasses) -> bool:
-        """Whether they may be of one target: its file is a little larger than its weights."""
+        """Whether both may belong to one target: its file is a little larger than its weights."""
         return abs(math.log(self.read_bytes / other.read_bytes)) < _ONE_TARGET
 
     def scaled(self, read_bytes: float) -> PassCosts:
-        """Of a target of which each token reads so many bytes: all passes take as many times longer as V(1) does.
+        """The costs of a target that reads this many bytes for each token: all passes change by the same factor as
+        V(1).
 
         What more rows cost depends on how fast the machine computes and how fast it reads; both grow with the
         weights, so the shape stays (docs/decisions/0053-the-first-run.md has how far that holds)."""
@@ -71,8 +72,8 @@ def expect(
     pair: Pair,
     suggestion: Suggestion | None = None,
 ) -> Outlook | None:
-    """Of a target of which each token reads so many bytes, by the measured one that is nearest in size; None where
-    nothing was measured. `step_s`: of a drafter that guesses as `pair` usually does."""
+    """What to expect of a target that reads this many bytes for each token, from the measured one that is nearest in
+    size; None if nothing was measured. `step_s`: of a drafter that guesses as `pair` usually does."""
     nearest = _nearest(read_bytes, measured)
     if nearest is None:
         return None

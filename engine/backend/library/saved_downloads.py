@@ -1,6 +1,6 @@
-"""Where downloaded models are, and which downloads are not finished. Uses no network.
+"""Where downloaded models are, and which downloads are unfinished. Uses no network.
 
-A model is in `<models>/<owner>--<name>/`. Beside an unfinished one is a note of what it will be, which is removed
+A model is in `<models>/<owner>--<name>/`. Next to an unfinished one is a note of what it will be, which is removed
 when it is whole.
 """
 

@@ -54,15 +54,14 @@ def read_suggestions(text: str | None = None) -> tuple[Suggestion, ...]:
 
 
 def expected_speed(read_bytes: float, measured: Iterable[tuple[float, float]]) -> float:
-    """Tokens per second of a model of which each token reads so many bytes; 0 if nothing was measured. `measured`:
-    bytes that each token reads, and V(1) in seconds, of targets on this machine; the one that is nearest in size
-    counts."""
+    """Tokens per second of a model that reads this many bytes for each token; 0 if nothing was measured. `measured`:
+    bytes read for each token and V(1) in seconds, of targets on this machine; the one nearest in size counts."""
     nearest = min(measured, key=lambda each: abs(math.log(each[0] / read_bytes)), default=None)
     return 0.0 if nearest is None else 1 / (nearest[1] * times_as_long(read_bytes, nearest[0]))
 
 
 def times_as_long(read_bytes: float, measured_bytes: float) -> float:
-    """A pass that reads so many bytes takes so many times as long as one that reads `measured_bytes`."""
+    """How much longer a pass that reads `read_bytes` takes than one that reads `measured_bytes`."""
     return (read_bytes + _BESIDES) / (measured_bytes + _BESIDES)
 
 
@@ -72,8 +71,8 @@ def _suggestion(entry: _Entry) -> Suggestion:
 
 
 def form_speeds(reports: Iterable[TuneReport], files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
-    """Of the quantizations among these files of one model, fastest first: those that were measured of the model that is
-    nearest in size. Empty where fewer than two were: there is nothing to compare."""
+    """Speeds of the quantizations among these files of one model, fastest first, as measured on the model that is
+    nearest in size. Empty if fewer than two were measured: there is nothing to compare."""
     offered = {file.quantization for file in files}
     candidates = [(report, seconds) for report in reports if len(seconds := _pass_s(report, offered)) > 1]
     if not candidates:

@@ -42,7 +42,7 @@ def normalized(text: str) -> str:
 
 
 def way_notice(server: RemoteServer) -> str:
-    """What the user should know of the way there, in a sentence; empty where nobody can read along."""
+    """What the user should know about the connection, in a sentence; empty if it cannot be read on the way."""
     if server.is_encrypted or server.is_local:
         return ""
     return say(

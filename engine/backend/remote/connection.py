@@ -34,7 +34,7 @@ from engine.values.errors import CertificateUntrusted, RemoteFailed
 from engine.values.sentences import say
 from engine.values.stop_signal import StopSignal
 
-_BYTES_OF_LINE = 64  # that each counts for beside its own: empty ones take time as well
+_BYTES_OF_LINE = 64  # that each counts in addition to its own: empty ones take time as well
 
 
 class Lines:
@@ -100,7 +100,7 @@ def usual_context() -> ssl.SSLContext:
 
 
 def context_for(digest: str) -> ssl.SSLContext:
-    """Trusts the certificate with this SHA-256 alone; with an empty one, none: the handshake then tells which there
+    """Trusts only the certificate with this SHA-256; if that is empty, none: the handshake then reports which one there
     is."""
 
     class Checked(ssl.SSLObject):
@@ -137,7 +137,7 @@ class ConnectionLimits:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """Of a server, as it is: any status, and a body that may be anything."""
+    """A server's answer as it is: any status, and any body."""
 
     status: int
     headers: Mapping[str, str]
@@ -172,7 +172,7 @@ class ServerConnection:
 
     @property
     def root(self) -> str:
-        """Of the server, without the path of the interface."""
+        """The server's address without the path of the interface."""
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc}"
 
@@ -360,7 +360,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _wait_of(headers: Mapping[str, str]) -> float | None:
-    """In seconds; servers that tell a date are asked again as if they had said nothing."""
+    """Seconds; a server that names a date is retried as if it had said nothing."""
     try:
         seconds = float(headers.get("retry-after", ""))
     except ValueError:
@@ -369,7 +369,7 @@ def _wait_of(headers: Mapping[str, str]) -> float | None:
 
 
 def _fitting(error: Any) -> float:
-    """The share of the prompt that fits, as llama-server tells it."""
+    """The share of the prompt that fits, as llama-server reports it."""
     if isinstance(error, dict):
         has, fits = error.get("n_prompt_tokens"), error.get("n_ctx")
         if isinstance(has, int) and isinstance(fits, int) and 0 < fits < has:

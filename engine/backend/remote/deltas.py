@@ -41,7 +41,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Tokens, as the server counts them; 0: not told."""
+    """Tokens, as the server counts them; 0: not reported."""
 
     prompt: int = 0
     evaluated: int = 0  # of the prompt, for this reply
@@ -52,7 +52,7 @@ class Counts:
     tells_drafts: bool = False
 
     def over(self, before: Counts) -> Counts:
-        """What is told later counts."""
+        """These counts, filled up with earlier ones."""
         return Counts(
             self.prompt or before.prompt,
             self.evaluated or before.evaluated,
@@ -80,7 +80,7 @@ class Delta:
 
 
 class Deltas:
-    """Reads one reply. `ending` is known once the server has told it; a reply without one is half of one."""
+    """Reads one reply. `ending` is None until the server reports it; a reply without one is incomplete."""
 
     def __init__(self, host: str) -> None:
         self._host = host

@@ -17,7 +17,7 @@ from engine.values.stop_signal import StopSignal
 
 _OK = 200
 _LONGEST_ID = 500  # characters
-_MOST_CONTEXT = 1 << 27  # tokens; nobody has more
+_MOST_CONTEXT = 1 << 27  # tokens; no server has more
 _MOST_ASKED = 24  # models of an Ollama that are looked at closely
 _OWNERS = {
     "llamacpp": ServerKind.LLAMA_SERVER,
@@ -89,7 +89,7 @@ def _size(value: Any) -> int:
 def _told(
     connection: ServerConnection, path: str, stop: StopSignal, body: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Of what only one kind of server has; empty where this one has it not, or says nothing that makes sense."""
+    """The answer to a request that only one kind of server knows; empty if this one does not, or answers nonsense."""
     try:
         if body is None:
             answer = connection.get(path, stop, at_root=True)
@@ -102,7 +102,7 @@ def _told(
 
 
 def _with_props(found: _FoundServer, connection: ServerConnection, stop: StopSignal) -> _FoundServer:
-    """Of llama-server, and of Slipstream, which tells it in the same way."""
+    """Adds what llama-server and Slipstream report about a model."""
     several = len(found.models) > 1
     models = found.models if several else tuple(_with(each, connection, stop) for each in found.models)
     return replace(found, models=models)

@@ -13,7 +13,7 @@ class Unsent(RemoteFailed):
 
 
 class NotReached(Unsent):
-    """Nobody answers: it is safe to try again."""
+    """Nothing answers: it is safe to try again."""
 
 
 class Busy(RemoteFailed):

@@ -1,5 +1,5 @@
-"""A bound on what a server sends before its answer begins. HTTP lets it announce, as often as it likes, that the answer
-is still to come; the library reads on and tells nobody."""
+"""A bound on what a server sends before its answer begins. HTTP lets it announce any number of times that the answer is
+still to come; the library reads on without reporting it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_BYTES = 1 << 20  # of headers and announcements: tens of thousands of the l
 
 
 class BoundedHeads(httpx2.AsyncHTTPTransport):
-    """For one request. `refusal` makes what is raised where a server sends more."""
+    """The transport of one request. `refusal` makes what is raised if a server sends more."""
 
     def __init__(self, verify: SSLContext | bool, refusal: Callable[[], Exception]) -> None:
         super().__init__(verify=verify, trust_env=False)
         self._refusal = refusal
-        self._left: int | None = MOST_BYTES  # None: the answer has begun, and is counted by whoever reads it
+        self._left: int | None = MOST_BYTES  # None: the answer has begun, and is counted where it is read
         pool: Any = self._pool  # the library has no other door
         pool._network_backend = _Backend(pool._network_backend, self._count)
 

@@ -56,7 +56,7 @@ def _backend() -> Any:
 
 
 def checked_key(key: str) -> str:
-    """As it is sent. Raises SettingInvalid."""
+    """The key as it is sent. Raises SettingInvalid."""
     key = key.strip()
     if len(key) > _LONGEST or not key.isascii() or not key.isprintable() or " " in key:
         raise SettingInvalid(
@@ -67,7 +67,7 @@ def checked_key(key: str) -> str:
 
 
 class Keys:
-    """By names that their owners make up. Any thread may call any method."""
+    """Keys by names that their owners choose. Any thread may call any method."""
 
     def __init__(self, find: Callable[[], Keyring | None] = system_keyring) -> None:
         self._find = find
@@ -88,7 +88,7 @@ class Keys:
         )
 
     def holds(self, name: str) -> bool:
-        """In memory."""
+        """Whether the key is in memory."""
         return name in self._in_memory
 
     def get(self, name: str) -> str:
@@ -103,7 +103,7 @@ class Keys:
         return found
 
     def put(self, name: str, key: str) -> bool:
-        """Whether it outlives the program."""
+        """Returns True if the key outlives the program."""
         keyring = self._found()
 
         def keep() -> bool:
@@ -135,7 +135,7 @@ class Keys:
             return self._keyring
 
     def _asked(self, ask: Callable[[], _T], otherwise: _T) -> _T:
-        """On a thread of its own: a keyring may wait for its user, who may never come."""
+        """Asks on a separate thread: a keyring may wait for a user who never comes."""
         told: list[_T] = []
 
         def work() -> None:

@@ -49,7 +49,7 @@ class RemoteService:
         return ServerSeen(seen, way_notice(seen))
 
     def save(self, server: RemoteServer, key: str | None = None, replaces: str = "") -> RemoteServer:
-        """As `Servers.save`."""
+        """Saves as `Servers.save` does."""
         saved = self._servers.save(server, key, replaces)
         self.list_all()
         return saved

@@ -65,7 +65,7 @@ def body_of(prepared: Prepared, model: str, kind: ServerKind, settings: ReplySet
         body["timings_per_token"] = True
     if kind is ServerKind.VLLM:
         body["stream_options"]["continuous_usage_stats"] = True
-    thinks = False if prepared.begun else prepared.thinks  # what is begun has its thoughts behind it
+    thinks = False if prepared.begun else prepared.thinks  # a reply that has begun is past its thoughts
     if thinks is not None and kind in _TAKES_TEMPLATE:
         body["chat_template_kwargs"] = {"enable_thinking": thinks}
     return body

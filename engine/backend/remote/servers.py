@@ -42,7 +42,7 @@ class Servers:
         self.keys = keys
 
     def all(self) -> tuple[RemoteServer, ...]:
-        """By name."""
+        """Sorted by name."""
         told = (self._told(each) for each in self._read())
         return tuple(sorted(told, key=lambda each: (each.name.casefold(), each.address)))
 
@@ -51,7 +51,8 @@ class Servers:
         return None if found is None else self._told(found)
 
     def connection(self, address: str) -> ServerConnection:
-        """With the key and the certificate that are kept for it. Raises NotPossible for a server that is not there."""
+        """The connection, with the stored key and certificate. Raises NotPossible for a server that is not in the
+        list."""
         found = self._find(address)
         if found is None:
             raise _not_there(address)
@@ -69,7 +70,7 @@ class Servers:
         address = normalized(server.address)
         new_key = None if key is None else checked_key(key)
         new_name = f"{address} {secrets.token_hex(8)}" if new_key else ""
-        outlives = bool(new_key) and self.keys.put(new_name, new_key or "")  # its user may be asked: nobody waits
+        outlives = bool(new_key) and self.keys.put(new_name, new_key or "")  # before the lock: a keyring may ask its user
         try:
             return self._save(replace(server, address=address), new_key is not None, new_name, outlives, replaces)
         except BaseException:
@@ -122,7 +123,7 @@ class Servers:
         return self._told(replace(before, server=server))
 
     def remove(self, address: str) -> None:
-        """With its key."""
+        """Removes its key too."""
         with self._lock:
             known = self._read()
             gone = [each for each in known if each.server.address == address]
@@ -161,7 +162,7 @@ class Servers:
             self.keys.remove(name)
 
     def _legible_key_names(self) -> set[str]:
-        """In a file that cannot be read as a whole."""
+        """Names of keys found in a file that cannot be read as a whole."""
         try:
             with plain_file(self._path) as file:
                 text = file.read(_MOST_BYTES).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""From a reference to a writer: the one way to a target on a server."""
+"""Makes a writer from a reference: the one way to a target on a server."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _asking(host: str) -> Iterator[None]:
 
 
 def chosen_model(server: RemoteServer, model: str) -> RemoteModel:
-    """With this name; without one, the only one. Raises RemoteFailed."""
+    """The model with this name; the only one if no name is given. Raises RemoteFailed."""
     if not server.models:
         raise RemoteFailed("{host} has no model for chats; load one there first.", host=server.host)
     if not model and len(server.models) == 1:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from engine.backend.remote.failures import Stopped
 from engine.values.stop_signal import StopSignal
 
-_LOOK_S = 0.02  # at a signal to stop, which wakes nobody
+_LOOK_S = 0.02  # between two looks at the stop signal, which wakes no thread
 _FAREWELL_S = 0.5  # for which something that was cancelled may take
 _T = TypeVar("_T")
 
@@ -23,7 +23,8 @@ class OutOfTime(Exception):
 
 class _Loop(asyncio.SelectorEventLoop):
     async def getaddrinfo(self, host: Any, port: Any, **more: Any) -> Any:
-        """On a thread that nobody waits for when the program ends: a resolver may be silent for long."""
+        """Resolves on a daemon thread, which does not delay the end of the program: a resolver may be silent for
+        long."""
         found: asyncio.Future[Any] = self.create_future()
 
         def tell(result: Any, error: Exception | None) -> None:
@@ -74,7 +75,7 @@ class EventLoopThread:
                 await asyncio.wait({task}, timeout=_FAREWELL_S)
 
     def close(self, *works: Coroutine[Any, Any, object]) -> None:
-        """After these, each for a moment at most."""
+        """Runs these first, each for a moment at most."""
         try:
             for work in works:
                 self._loop.run_until_complete(asyncio.wait({self._loop.create_task(_quiet(work))}, timeout=_FAREWELL_S))

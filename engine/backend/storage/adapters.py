@@ -116,7 +116,7 @@ def publish(connection: Connection, pair: FingerprintPair, number: int | None) -
 
 
 def published_number(connection: Connection, pair: FingerprintPair) -> int | None:
-    """Of the adapter in use, also of a damaged one."""
+    """The number of the adapter in use, even of a damaged one."""
     published = select(AdapterRow.id).where(_is_pair(pair), AdapterRow.is_published).order_by(AdapterRow.id.desc())
     return connection.execute(published.limit(1)).scalar_one_or_none()
 
@@ -137,7 +137,7 @@ def note_gain(connection: Connection, pair: FingerprintPair, gain: Gain) -> None
 
 
 def write_candidate(connection: Connection, pair: FingerprintPair, candidate: CandidateRecord) -> None:
-    """In place of the one before. Raises ValueError for invalid numbers."""
+    """Replaces the one before. Raises ValueError for invalid numbers."""
     if candidate.num_learned not in _COUNTERS or not _are_figures(*candidate.capital):
         raise ValueError("A candidate to be saved has figures that are none.")
     figures = {**asdict(candidate), "capital": json.dumps(candidate.capital)}

@@ -76,7 +76,7 @@ def read_branch(connection: Connection, head_message_id: int | None) -> tuple[Me
 def read_siblings_and_servers(
     connection: Connection, conversation_id: int, branch: Sequence[Message]
 ) -> tuple[dict[int, tuple[int, ...]], tuple[str, ...]]:
-    """As `Conversation.siblings` and `Conversation.servers` have them."""
+    """`Conversation.siblings` and `Conversation.servers`."""
     children: dict[int | None, list[int]] = defaultdict(list)
     writers: dict[str, None] = {}  # in their order
     for parent_id, message_id, writer in connection.execute(_LINKS_OF_ALL, {"conversation": conversation_id}):
@@ -103,7 +103,7 @@ def read_below(connection: Connection, message_id: int | None, conversation_id: 
 
 
 def write_statistics(connection: Connection, message_id: int, statistics: ReplyStatistics) -> None:
-    """In place of earlier ones."""
+    """Replaces earlier ones."""
     for row in (ReplyStatisticsRow, ReplyProposerRow):
         connection.execute(delete(row).where(row.message_id == message_id))
     figures = {name: getattr(statistics, name) for name in _FIGURES}
@@ -119,7 +119,7 @@ def with_left(heads: Heads, head: int | None) -> Heads:
 
 
 def latest_of(heads: Heads, below: Set[int]) -> int:
-    """Of these messages below one, the head that was left last, or else the message written last."""
+    """The head among these messages that was left last, or else the message written last."""
     return next((head for head in reversed(heads) if head in below), max(below))
 
 

@@ -93,7 +93,7 @@ class LongText(TypeDecorator[str]):
 
 
 def beginning_of(column: ColumnElement[Any] | InstrumentedAttribute[str]) -> ColumnElement[bytes]:
-    """As much of a text as may be read, and one byte more where it goes on."""
+    """The part of a text that may be read, plus one byte if the text is longer."""
     return func.coalesce(func.substr(cast(column, LargeBinary), 1, MOST_READ_BYTES + 1), b"")  # NULL where it is empty
 
 

@@ -123,7 +123,7 @@ def raw_rows(connection: Connection, statement: str, *values: object) -> Iterato
 
 
 def raw(path: Path) -> sqlite3.Connection:
-    """To a file that no other connection of ours uses."""
+    """Connects to a file that no other connection of ours uses."""
     connection = sqlite3.connect(path)
     try:
         _prepare(connection, None)

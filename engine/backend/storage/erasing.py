@@ -82,7 +82,7 @@ def note_rows(connection: Connection, row: type[ConversationRow] | type[MessageR
 
 
 def delete_conversations(connection: Connection, ids: Sequence[int]) -> None:
-    """With everything that refers to them. `finish_erasure` is to follow."""
+    """Deletes everything that refers to them too. `finish_erasure` must follow."""
     note_rows(connection, ConversationRow, ids)
     for number in ids:
         connection.execute(delete(ConversationRow).where(ConversationRow.id == number))
@@ -109,7 +109,7 @@ def read_due(connection: Connection) -> tuple[Due, Sequence[Row[int, str, int, s
 
 
 def settle(connection: Connection, done: Due, named: Iterable[Row[int, str, int, str]]) -> None:
-    """Unless more was noted meanwhile."""
+    """Marks this as done, unless more was noted meanwhile."""
     for row in named:
         connection.execute(delete(ErasureRow).where(ErasureRow.id == row.id))
     due, more = read_due(connection)
@@ -226,7 +226,7 @@ def _stoppable(connection: sqlite3.Connection, is_stopped: Callable[[], bool]) -
 
 
 def empty_log(connection: sqlite3.Connection) -> bool:
-    """Puts the new pages over the old ones, which only a checkpoint does. False if somebody is reading."""
+    """Writes the new pages over the old ones, which only a checkpoint does. Returns False while there are readers."""
     connection.execute(f"PRAGMA busy_timeout = {_LOOK_MS}").close()
     try:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

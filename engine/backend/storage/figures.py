@@ -46,7 +46,7 @@ _FormRow = Row[str, str, int, str, datetime, str]
 
 class FigureRepository(Transactions):
     def drafter_records(self, target_identity: str) -> dict[str, DrafterRecord]:
-        """By the drafter's key, without damaged rows."""
+        """Records by the drafter's key, without damaged rows."""
         records: dict[str, DrafterRecord] = {}
         with self._reading() as connection:
             for is_here, key, *numbers in raw_rows(connection, _READ_DRAFTERS, target_identity):
@@ -56,13 +56,13 @@ class FigureRepository(Transactions):
         return records
 
     def save_drafter_record(self, target_identity: str, record: DrafterRecord) -> None:
-        """In place of the one that is there."""
+        """Replaces an earlier one."""
         values = dict(zip(_NUMBERS, (*astuple(record.guesses), record.step_s), strict=True))
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(_SAVE_DRAFTER.values(target_identity=target_identity, drafter_key=record.key, **values))
 
     def save_tune_report(self, target_identity: str, report: TuneReport) -> None:
-        """In place of what is there of the same forms; others stay."""
+        """Replaces earlier figures of the same quantizations; others stay."""
         shares = [_scaled(each, report.original, lambda seconds, own: seconds / own) for each in report.forms]
         key = {"target_identity": target_identity, "build": report.build, "threads": report.threads}
         with self._writing() as connection:
@@ -102,7 +102,7 @@ class FigureRepository(Transactions):
         return found
 
     def save_policy(self, target_identity: str, build: str, threads: int, pace: LearnedPolicy) -> None:
-        """In place of what is there."""
+        """Replaces an earlier one."""
         values = {"target_identity": target_identity, "build": build, "threads": threads}
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(_SAVE_PACE.values(**values, pace=_PACE.dump_json(pace).decode()))

@@ -61,7 +61,7 @@ _REUSED = f"""
 WHERE reply_proposers.message_id = reply_statistics.message_id AND reply_proposers.key = '{REUSE}')
 """
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
-# `ReplyStatistics.speedup`. What a server says of its own speed-up, nobody has measured here.
+# `ReplyStatistics.speedup`. What a server says of its own speed-up was not measured here.
 _REPLIES = f"""
 WITH replies AS (
     SELECT messages.id AS id, messages.conversation_id AS chat, messages.created_at AS at,
@@ -149,7 +149,7 @@ def add_learning(connection: Connection, day: date, seconds: float) -> None:
 
 
 def _read_portions(connection: Connection) -> tuple[list[Portion], dict[str, str]]:
-    """Of one chat on one day each, oldest first; and what the writers are called in them."""
+    """Portions of one chat on one day each, oldest first, and the names of the writers in them."""
     portions: list[Portion] = []
     proposers: dict[tuple[object, ...], list[ProposerCounts]] = defaultdict(list)
     for *group, key, num_rounds, num_drafted, num_accepted in raw_rows(connection, _PROPOSERS):

@@ -85,8 +85,8 @@ class LearnedRepository(Transactions):
             write_recall(connection, fingerprint, tokens)
 
     def messages_without_recall(self, fingerprint: str, before_id: int, limit: int) -> tuple[tuple[int, int, str], ...]:
-        """At most `limit` messages older than `before_id` whose tokens are unknown: their ids, the ids of their
-        conversations, and their texts, latest first."""
+        """The latest messages, `limit` at most, that are older than `before_id` and whose tokens are unknown, latest
+        first: their ids, the ids of their conversations, and their texts."""
         with self._reading() as connection:
             return read_missing(connection, fingerprint, before_id, limit)
 
@@ -125,7 +125,7 @@ class LearnedRepository(Transactions):
             return write_self_distilled(connection, fingerprint, exercise, reply, most)
 
     def load_self_distilled(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-        """As `load_lessons`, of self-distilled replies."""
+        """Loads self-distilled replies as `load_lessons` loads lessons."""
         with self._reading() as connection:
             return read_self_distilled(connection, fingerprint, most)
 
@@ -187,7 +187,7 @@ class LearnedRepository(Transactions):
             adapters.note_candidate(connection, pair, scored_until, capital)
 
     def save_candidate(self, target_fingerprint: str, drafter_fingerprint: str, candidate: CandidateRecord) -> None:
-        """In place of the one before. Raises ValueError for invalid numbers."""
+        """Replaces the one before. Raises ValueError for invalid numbers."""
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             adapters.write_candidate(connection, (target_fingerprint, drafter_fingerprint), candidate)
 
@@ -231,7 +231,7 @@ class LearnedRepository(Transactions):
             add_learning(connection, day, seconds)
 
     def load_learned(self, recall_tokens: int) -> Learned:
-        """Everything that a profile carries, as of one moment, without damaged rows; for each vocabulary the latest
+        """Everything that a profile carries, at one moment, without damaged rows; for each vocabulary the latest
         `recall_tokens` of recall."""
         with self._reading() as connection:
             return whole.read_all(connection, recall_tokens)

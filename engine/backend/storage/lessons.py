@@ -35,7 +35,7 @@ _HIGHEST = 1e3  # temperature, far above any that can be set
 TurnsById = dict[int, tuple[int | None, ChatTurn]]  # with the id of the parent of each
 _ROLES = {role.value: role for role in Role}
 _PICTURE = "[picture: {}]"  # in place of one: a drafter sees none
-_LATEST_SHARE = 4  # one in so many is among the latest, which all stay
+_LATEST_SHARE = 4  # one in this many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""

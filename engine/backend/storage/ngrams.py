@@ -38,7 +38,7 @@ _SAVE = upsert(NgramRow, *_NUMBERS)
 
 
 def read_ngrams(connection: Connection, pair: FingerprintPair) -> tuple[NgramRecord, ...]:
-    """Without damaged rows: damage to a few is no reason to lose the others."""
+    """Leaves out damaged rows: they are no reason to lose the others."""
     found = [
         NgramRecord(_layout(len(string) // _TOKEN_BYTES).unpack(string), *numbers)
         for string, *numbers in raw_rows(connection, _READ, *pair)
@@ -47,7 +47,7 @@ def read_ngrams(connection: Connection, pair: FingerprintPair) -> tuple[NgramRec
 
 
 def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
-    """For every pair that has any, including damaged ones."""
+    """Counts for every pair that has any, including damaged ones."""
     counted = (
         select(VocabularyPairRow.target_fingerprint, VocabularyPairRow.drafter_fingerprint, func.count())
         .join(NgramRow, NgramRow.pair_id == VocabularyPairRow.id)
@@ -57,7 +57,7 @@ def count_ngrams(connection: Connection) -> dict[FingerprintPair, int]:
 
 
 def write_ngrams(connection: Connection, pair: FingerprintPair, changed: Sequence[NgramRecord]) -> None:
-    """Of two records with the same string, the later counts. Raises ValueError for an invalid record."""
+    """The later of two records with the same string counts. Raises ValueError for an invalid record."""
     latest = {_packed(record): record for record in changed}
     pair_id = id_of(connection, VocabularyPairRow, target_fingerprint=pair[0], drafter_fingerprint=pair[1])
     removed = [{"pair": pair_id, "bytes": string} for string, record in latest.items() if not record.count]

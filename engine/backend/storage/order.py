@@ -31,7 +31,7 @@ class OrderRepository(Transactions):
     raises ConversationMissing and changes nothing. None of it counts as use."""
 
     def list_folders(self) -> tuple[Folder, ...]:
-        """By their names."""
+        """Sorted by name."""
         with self._reading() as connection:
             folders = [_folder(row) for row in connection.execute(select(FolderRow.__table__))]
         return tuple(sorted(folders, key=lambda folder: (folder.name.casefold(), folder.name)))
@@ -44,7 +44,7 @@ class OrderRepository(Transactions):
         target: TargetChoice | None = None,
         conversation_ids: Collection[int] = (),
     ) -> tuple[Folder, tuple[ConversationSummary, ...]]:
-        """With these conversations in it. Raises SettingInvalid for a name that cannot be used, and NotPossible."""
+        """Puts these conversations into it. Raises SettingInvalid for a name that cannot be used, and NotPossible."""
         _refuse_incognito(conversation_ids)
         with self._writing() as connection:
             names = _names(connection)
@@ -206,7 +206,7 @@ def _refuse_incognito(conversation_ids: Iterable[int]) -> None:
 
 
 def _names(connection: Connection) -> dict[str, int]:
-    """Of all folders, with their ids."""
+    """The names of all folders, with their ids."""
     return {row.name: row.id for row in connection.execute(select(FolderRow.name, FolderRow.id))}
 
 
@@ -231,7 +231,7 @@ def _checked_name(name: str, taken: Iterable[str]) -> str:
 
 
 def _values(connection: Connection, folder: Folder) -> dict[str, object]:
-    """Without a preset that is gone."""
+    """The columns of a folder; a preset that is gone is left out."""
     preset = select(PresetRow.id).where(PresetRow.id == folder.preset_id)
     prompt = folder.system_prompt
     return {
@@ -268,7 +268,7 @@ def _change_all(
 def _find_all(
     connection: Connection, conversation_ids: Collection[int], *, even_deleted: bool = False
 ) -> tuple[ConversationSummary, ...]:
-    """In the order in which they are named."""
+    """Summaries in the order of the ids."""
     found = {}
     for some in _in_parts(conversation_ids):
         wanted = SUMMARIES.where(ConversationRow.id.in_(some))
@@ -283,7 +283,7 @@ def _find_all(
 
 
 def _in_parts(conversation_ids: Iterable[int]) -> Iterator[list[int]]:
-    """Without ids that no conversation can have."""
+    """Leaves out ids that no conversation can have."""
     possible = iter([number for number in conversation_ids if number in POSSIBLE_IDS])
     while some := list(islice(possible, _AT_ONCE)):
         yield some

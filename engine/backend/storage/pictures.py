@@ -63,7 +63,7 @@ def add_pictures(connection: Connection, conversation_id: int, pictures: Iterabl
 
 
 def read_pictures(connection: Connection, conversation_id: int, digests: Iterable[str]) -> dict[str, Picture]:
-    """By digest, without those that are missing or damaged."""
+    """Pictures by digest, without those that are missing or damaged."""
     found = {}
     for digest in digests:
         for data, width, height in raw_rows(connection, _READ, conversation_id, digest):
@@ -78,7 +78,7 @@ def find_unnamed(connection: Connection, conversation_id: int | None = None) -> 
 
 
 def remove_unnamed(connection: Connection, only: Container[tuple[int, str]]) -> None:
-    """Of these conversations and digests, what nothing names."""
+    """Removes those of these conversations and digests that nothing names."""
     for each in find_unnamed(connection):
         if each in only:
             connection.exec_driver_sql(_REMOVE, each)

@@ -23,22 +23,22 @@ _Kept = type[PresetRow] | type[PromptRow]
 
 class PresetRepository(Transactions):
     def list_presets(self) -> tuple[Preset, ...]:
-        """By name."""
+        """Sorted by name."""
         with self._reading() as connection:
             return tuple(map(_preset, _rows(connection, PresetRow)))
 
     def list_prompts(self) -> tuple[LibraryPrompt, ...]:
-        """By name."""
+        """Sorted by name."""
         with self._reading() as connection:
             return tuple(map(_prompt, _rows(connection, PromptRow)))
 
     def save_preset(self, preset: Preset) -> None:
-        """In place of the one with its id; without one, it is added. Raises NotPossible where there are too many."""
+        """Replaces the one with its id, or adds it. Raises NotPossible if there are too many."""
         with self._writing() as connection:
             _save(connection, PresetRow, preset.id, _values_of_preset(preset))
 
     def save_prompt(self, prompt: LibraryPrompt) -> None:
-        """Likewise."""
+        """Saves as `save_preset` does."""
         with self._writing() as connection:
             _save(connection, PromptRow, prompt.id, _values_of_prompt(prompt))
 
@@ -113,7 +113,7 @@ def _values_of_prompt(prompt: LibraryPrompt) -> dict[str, object]:
 
 
 def _fit_preset(preset: Preset) -> Preset:
-    """As it is kept, without an id."""
+    """The preset as it is stored, without an id."""
     told, target = preset.system_prompt, preset.target
     return replace(
         preset,

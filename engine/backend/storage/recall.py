@@ -84,7 +84,7 @@ def _latest_first(
 
 
 def read_sizes(connection: Connection) -> dict[str, RecallSize]:
-    """For every vocabulary that has any, including texts that came with profiles."""
+    """Sizes for every vocabulary that has any, including texts that came with profiles."""
     found = raw_rows(connection, _SIZES)
     return {name: RecallSize(texts, num_bytes // _TOKEN_BYTES, chats) for name, texts, num_bytes, chats in found}
 

@@ -79,7 +79,7 @@ def remove(connection: Connection, conversation_id: int, message_id: int) -> Rem
 
 
 def _ends(message_id: int, roles: dict[int, Role], children: dict[int | None, list[int]]) -> bool:
-    """Whether nothing follows but what belongs to the same answer."""
+    """True if nothing follows but the rest of the same answer."""
     below = [*children[message_id]]
     for number in below:
         below += children[number]

@@ -105,8 +105,8 @@ class Repository(
         is_stopped: Callable[[], bool] = lambda: False,
         folder_id: int | None = None,
     ) -> ConversationSummary:
-        """With `incognito`, nothing of it is ever written to the disk, and it is in no folder. Nor is it in one that is
-        gone. Another program that has locked the file is not waited for once it `is_stopped`."""
+        """Nothing of an `incognito` one is ever written to the disk, and it is in no folder; nor is one whose folder is
+        gone. Does not wait for another program that has locked the file once it `is_stopped`."""
         now = datetime.now(UTC)
         title = fit_title(title)
         new = insert(ConversationRow).values(
@@ -151,7 +151,7 @@ class Repository(
             return _opened(connection, found, head)
 
     def find_siblings(self, message: Message) -> tuple[int, ...]:
-        """As `Conversation.siblings` has them; empty where there are none."""
+        """The message's entry in `Conversation.siblings`; empty if it has none."""
         with self._reading(message.conversation_id) as connection:
             ids = branch.read_children(connection, message.conversation_id, message.parent_id)
             return ids if len(ids) > 1 else ()
@@ -172,8 +172,8 @@ class Repository(
             add_pictures(connection, conversation_id, pictures)
 
     def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
-        """By digest, without those that the conversation does not hold and those that are damaged; also of a deleted
-        one."""
+        """Pictures by digest, without those that the conversation does not hold and those that are damaged; works for a
+        deleted conversation too."""
         if not digests:
             return {}
         with self._reading(conversation_id) as connection:
@@ -375,7 +375,7 @@ class Repository(
         return Message(message_id, conversation_id, parent_id, role, text, now, *told)
 
     def rewrite_message(self, message: Message) -> Message:
-        """With this text, these thoughts, calls and statistics, in place of what is stored: a reply that has grown."""
+        """Replaces the stored text, thoughts, calls and statistics of a reply that has grown."""
         message = replace(message, text=encodable(message.text))
         with self._writing(message.conversation_id, SHORT_PATIENCE_S) as connection:
             _check_message(connection, message.conversation_id, message.id)

@@ -386,8 +386,8 @@ class SelfDistilledRow(
     holds=Holds.LEARNED,
     num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",
 ):
-    """A reply that the target wrote to a stored prompt again, to be learned from. Nobody sees it. The columns are those
-    of `LessonRow`."""
+    """A reply that the target wrote to a stored prompt again, to be learned from. It is never shown. The columns are
+    those of `LessonRow`."""
 
     __tablename__ = "practice"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
@@ -501,8 +501,8 @@ class PaceRow(Base, holds=Holds.LEARNED):
 
 
 class ErasureRow(Base, holds=Holds.ERASURES):
-    """A row that was deleted, and whose text is to be erased from the copies that migrations left. The time tells it
-    from a row of another store that has the same id."""
+    """A deleted row whose text must be erased from the copies that migrations made. The time distinguishes it from a
+    row of another store with the same id."""
 
     __tablename__ = "erasures"
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012

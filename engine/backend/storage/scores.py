@@ -49,7 +49,7 @@ def write_score(
 
 
 def read_benefits(connection: Connection) -> Mapping[FingerprintPair, PairBenefit]:
-    """Of replies that are not deleted."""
+    """Leaves out replies that are deleted."""
     scored: dict[FingerprintPair, list[tuple[TextKind, ScoredReplies]]] = defaultdict(list)
     for target, drafter, kind, chat, *figures in raw_rows(connection, _READ):
         scored[target, drafter].append((TextKind(kind), ScoredReplies(chat, 1, *figures)))
@@ -58,12 +58,12 @@ def read_benefits(connection: Connection) -> Mapping[FingerprintPair, PairBenefi
 
 
 def count_scores(connection: Connection) -> Mapping[FingerprintPair, int]:
-    """Of replies that are not deleted."""
+    """Leaves out replies that are deleted."""
     return {(target, drafter): number for target, drafter, number in raw_rows(connection, _COUNT)}
 
 
 def _benefit(replies: Sequence[tuple[TextKind, ScoredReplies]]) -> PairBenefit | None:
-    """Of replies of one drafter and target, oldest first."""
+    """The benefit of one drafter for one target, from its replies, oldest first."""
     of_kinds: dict[TextKind, list[ScoredReplies]] = defaultdict(list)
     for kind, scored in replies:
         of_kinds[kind].append(scored)

@@ -31,7 +31,7 @@ SUMMARIES = select(
 
 
 def summary_of(row: Row[Any]) -> ConversationSummary:
-    """Of a row with the columns of `SUMMARIES`, and perhaps others."""
+    """Takes a row with the columns of `SUMMARIES`, and perhaps others."""
     return ConversationSummary(
         row.id,
         row.title,

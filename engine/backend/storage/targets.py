@@ -43,7 +43,7 @@ class TargetRepository(Transactions):
         return self._save(source, facts)
 
     def remove_target(self, path: Path) -> None:
-        """Without its file; its settings go with the last copy. Does nothing where it is not in the library."""
+        """Leaves the file alone; its settings go with the last copy. Does nothing if it is not in the library."""
         with self._writing() as connection:
             at_path = TargetFileRow.path == path
             target_id = connection.execute(select(TargetFileRow.target_id).where(at_path)).scalar_one_or_none()
@@ -51,7 +51,7 @@ class TargetRepository(Transactions):
             connection.execute(delete(TargetRow).where(TargetRow.id == target_id, _HAS_NO_FILE))
 
     def change_target_options(self, path: Path, options: TargetOptions) -> None:
-        """Of all copies of the file. Does nothing where it is not in the library."""
+        """Applies to all copies of the file. Does nothing if it is not in the library."""
         target = select(TargetFileRow.target_id).where(TargetFileRow.path == path).scalar_subquery()
         text = _OPTIONS.dump_json(options, ensure_ascii=True).decode()
         with self._writing() as connection:
@@ -114,8 +114,8 @@ def forget_system_prompts(connection: Connection) -> None:
 
 
 def _target_id(connection: Connection, source: TargetSource, path: Path) -> int:
-    """Of the target with this identity, which is made if need be. One that was known by its path and size alone gets
-    its identity here, or is joined with a copy that has it."""
+    """The id of the target with this identity, which is added if need be. One that was known only by its path and size
+    gets its identity here, or is joined with a copy that has it."""
     columns = TargetRow.id, TargetRow.identity, TargetRow.last_used_at, TargetRow.options
     at_path = select(*columns, TargetFileRow.size_bytes).join(TargetFileRow).where(TargetFileRow.path == path)
     here = connection.execute(at_path).one_or_none()

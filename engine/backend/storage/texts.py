@@ -45,7 +45,7 @@ def wanted_words(words: str) -> tuple[str, ...]:
 
 
 def holds_all(pieces: Iterable[str], words: Sequence[str]) -> bool:
-    """Whether all these case-folded words are in a text that comes in pieces."""
+    """True if a text that comes in pieces has all these case-folded words."""
     missing = tuple(words)
     for _, window in _windows(pieces, words):
         folded = window.casefold()

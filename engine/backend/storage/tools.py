@@ -20,7 +20,7 @@ from engine.values.tools import AllowedTool, ToolDefinition
 
 class ToolRepository(Transactions):
     def allow_tool(self, tool: AllowedTool) -> None:
-        """In all chats, in place of what was allowed under its name."""
+        """Allows it in all chats, in place of an earlier definition of the same name."""
         allow = upsert(AllowedToolRow, "definition").values(**_names(tool), definition=_written(tool.definition))
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             connection.execute(allow)

@@ -56,11 +56,11 @@ class Database:
         self._readers.dispose()
 
     def note_forgotten(self) -> None:
-        """Within the transaction that forgets everything."""
+        """Call it within the transaction that forgets everything."""
         self._num_forgotten += 1
 
     def end_waiting(self) -> None:
-        """Whoever waits for another program, now or later, has little patience."""
+        """From now on all wait for other programs only briefly."""
         self._is_ending = True
 
     @property
@@ -77,9 +77,9 @@ class Database:
     def writing(
         self, patience_s: float | None = None, is_stopped: Callable[[], bool] = lambda: False
     ) -> Iterator[Connection]:
-        """All or nothing; nobody else writes meanwhile. Waits so long for another program that has locked the file, and
-        not once it `is_stopped`; `on_waiting` is told of a long wait, and of its end. Those with a patience of their
-        own do not wait again where somebody did in vain."""
+        """All or nothing; no one else writes meanwhile. Waits `patience_s` for another program that has locked the
+        file, and stops waiting once it `is_stopped`; `on_waiting` is called when a long wait begins and when it ends.
+        Callers with a patience of their own do not wait again if an earlier attempt failed."""
         began = time.monotonic()
         is_told = False
         if patience_s is not None and not self._is_free:
@@ -111,7 +111,7 @@ class Database:
 
     @contextmanager
     def _taken(self) -> Iterator[None]:
-        """The turn to write. Erasing gives way to whoever waits for it for some time."""
+        """The turn to write. Erasing gives way to a thread that has waited for some time."""
         if not self._turn.acquire(timeout=_GIVING_WAY_S):
             self._waiters.add(threading.get_ident())
             self._turn.acquire()
@@ -214,12 +214,12 @@ class Transactions:
         return self._path.parent
 
     def tell_waiting(self, on_waiting: Callable[[bool], None]) -> None:
-        """`on_waiting` is told, on any thread, when somebody has to wait for another program, and when that has ended;
-        it must not use the store."""
+        """Has `on_waiting` called, on any thread, when a wait for another program begins and when it ends; it must not
+        use the store."""
         self._file.on_waiting = on_waiting
 
     def end_waiting(self) -> None:
-        """Because the app is being closed."""
+        """Called when the app is being closed."""
         self._file.end_waiting()
 
     def close(self) -> None:
@@ -241,7 +241,7 @@ class Transactions:
         return self._in_memory() if is_incognito(conversation_id) else self._file
 
     def _reading(self, conversation_id: int = 0) -> AbstractContextManager[Connection]:
-        """Of the file, or of the database in memory for an incognito conversation."""
+        """Reads the file, or the database in memory for an incognito conversation."""
         return self._database_of(conversation_id).reading()
 
     def _writing(self, conversation_id: int = 0, patience_s: float | None = None) -> AbstractContextManager[Connection]:

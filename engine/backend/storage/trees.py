@@ -78,7 +78,7 @@ class KnownTrees:
 
 
 def _digests(messages: Iterable[Any]) -> Iterator[tuple[bytes, bytes]]:
-    """Of each message of a tree, or row of `_PRESENT`, without times and with them."""
+    """Digests of each message of a tree, or row of `_PRESENT`, without times and with them."""
     of: dict[int | None, tuple[bytes, bytes]] = {None: (b"", b"times")}
     for message in messages:
         if message.parent not in of:
@@ -95,8 +95,8 @@ def _digests(messages: Iterable[Any]) -> Iterator[tuple[bytes, bytes]]:
 
 
 class TreeWriter:
-    """Writes conversations in a transaction in which nobody else writes: many at once, as SQLAlchemy takes far longer
-    for a statement than SQLite to write a row. `flush` is to follow."""
+    """Writes conversations in a transaction in which no one else writes: many at once, because SQLAlchemy takes far
+    longer for a statement than SQLite for a row. `flush` must follow."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -40,7 +40,7 @@ MIGRATIONS = Migrations(Path(__file__).parent / "migrations")
 
 
 def upgrade(engine: Engine, path: Path, migrations: Migrations = MIGRATIONS) -> None:
-    """Migrates the store to the newest revision, all or nothing; an older store is first copied beside itself.
+    """Migrates the store to the newest revision, all or nothing; an older store is copied first.
 
     Raises StoreUnusable, having changed nothing, for a file that is not one of our stores, and for a store from a newer
     version or from before the first release.

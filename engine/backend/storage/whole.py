@@ -48,7 +48,7 @@ _OF_CHATS = "SELECT DISTINCT fingerprint FROM recall JOIN vocabularies ON vocabu
 
 
 def read_all(connection: Connection, recall_tokens: int) -> Learned:
-    """At most so many tokens of recall for each vocabulary."""
+    """Reads at most `recall_tokens` of recall for each vocabulary."""
     ngrams_of = {pair: ngrams.read_ngrams(connection, pair) for pair in ngrams.count_ngrams(connection)}
     adapters_of = {pair: adapters.read_adapters(connection, pair) for pair in adapters.read_pairs(connection)}
     texts_of = {
@@ -108,7 +108,7 @@ def add_all(connection: Connection, learned: Learned) -> ImportOutcome:
 
 
 def _read_sizes(connection: Connection) -> dict[str, int]:
-    """About how many bytes everything takes that was learned for a target's vocabulary, by its fingerprint."""
+    """Roughly how many bytes everything takes that was learned for a target's vocabulary, by its fingerprint."""
     sizes: dict[str, int] = defaultdict(int)
     measured = union_all(*(_sizes_in(row) for row in rows_holding(Holds.LEARNED) if row.num_bytes))
     for fingerprint, num_bytes in connection.execute(measured):
@@ -127,7 +127,7 @@ def _sizes_in(row: type[Base]) -> Select[str, int]:
 
 
 def _read_since(connection: Connection) -> dict[str, datetime]:
-    """When the oldest lesson or adapter in a target's vocabulary was made, by its fingerprint."""
+    """The time of the oldest lesson or adapter in a target's vocabulary, by its fingerprint."""
     moments = {
         fingerprint: read_time(since) if isinstance(since, str) else None
         for fingerprint, since in connection.exec_driver_sql(_SINCE)
@@ -136,7 +136,7 @@ def _read_since(connection: Connection) -> dict[str, datetime]:
 
 
 def _texts(found: tuple[RecallText, ...]) -> tuple[npt.NDArray[np.int32], ...]:
-    """Without empty and damaged ones."""
+    """Leaves out empty and damaged ones."""
     return tuple(text.tokens for text in found if len(text.tokens) and int(text.tokens.min()) >= 0)
 
 
@@ -161,7 +161,7 @@ def _add_adapters(connection: Connection, pair: FingerprintPair, imported: Seque
 
 
 def read_target_names(connection: Connection) -> dict[str, tuple[str, ...]]:
-    """By vocabulary: the targets that were used here, last used first; where none was, as a profile calls them."""
+    """Names of targets by vocabulary: those used here, last used first; if none was, those in a profile."""
     used = _by_vocabulary(connection, _USED)
     return _by_vocabulary(connection, _IMPORTED) | used
 

@@ -1,7 +1,7 @@
-"""Speaks with the process that speaks with servers of tools.
+"""Talks to the process that talks to tool servers.
 
 Whatever a server does, it does to that process: it hangs, is flooded or dies there. Each question has a deadline, and
-where the process itself does not answer by then, it is ended with all servers, and begun anew when one is used next.
+where the process itself does not answer by then, it is killed with all servers, and started again when one is used next.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from engine.values.tools import Outcome, ServerState, Tool, ToolServer
 START_S = 60.0  # until a server has said what it offers: some are downloaded first
 CALL_S = 120.0
 _GRACE_S = 15.0  # for the process itself, whose libraries take seconds to load on a slow machine
-_LOOK_S = 0.05  # at a signal to stop, which wakes nobody
+_LOOK_S = 0.05  # between two looks at the stop signal, which wakes no thread
 _END_S = 3.0
 _MOST_ANSWER = 64 << 20  # bytes of the process's answers, which are bounded there
-_STOPPED = "The user stopped this before it was done."  # told to the model
+_STOPPED = "The user stopped this before it was done."  # shown to the model
 _MORE = template("{sentence} It reported: {detail}")
 _SENTENCES = {
     "not_found": template(
@@ -149,7 +149,7 @@ class ServerHost:
             return ToolAnswer(str(error), Outcome.FAILED, seconds=time.monotonic() - start)
         except Cancelled:
             return ToolAnswer(_STOPPED, Outcome.STOPPED, seconds=time.monotonic() - start)
-        if tool not in offered:  # the user was told of another one, or of one that is gone
+        if tool not in offered:  # the user saw another one, or one that is gone
             is_changed = any(each.name == tool.name for each in offered)
             changed = f"The tool {tool.name} of {tool.server} has changed; ask for this once more."
             gone = f"{tool.server} does not offer {tool.name} any more."
@@ -171,7 +171,7 @@ class ServerHost:
         self._end([each for each in self._servers if servers is None or each.name in servers])
 
     def close(self) -> None:
-        """Whoever waits is told that it has ended."""
+        """Callers that are waiting learn that it has ended."""
         with self._changed:
             self._is_closed = True
             running = self._running
@@ -181,7 +181,8 @@ class ServerHost:
             threading.Thread(target=self._kill, args=(running, _END_S), daemon=True).start()
 
     def _filled(self, server: ToolServer, stop: StopSignal) -> ToolServer:
-        """With its keys. Raises ServerUnusable, and Cancelled when it is stopped: a keyring may wait for its user."""
+        """Fills in its keys. Raises ServerUnusable, and Cancelled when it is stopped: a keyring may wait for its
+        user."""
         filling = Future[ToolServer]()
 
         def fill() -> None:
@@ -281,14 +282,14 @@ class ServerHost:
                 return
             was_known = running.tools.pop(message["server"], None) is not None
         if not was_known or message["kind"] == "changed":
-            return  # nobody was told that it is there, or it still is
+            return  # it was never reported as ready, or still is
         question = _Question(kind=message["kind"], detail=message["detail"])
         state = ServerState.FAILED if question.kind else ServerState.ENDED
         sentence = _sentence(message["server"], question) if question.kind else ""
         self._emit(ToolServerChanged(message["server"], state, sentence))
 
     def _kill(self, running: _Process, after_s: float = 0.0) -> None:
-        """With all that it has started, which would not notice by itself where it hangs."""
+        """Kills everything it has started too, which would not notice by itself if it hangs."""
         with self._changed:
             if running.is_over:
                 return

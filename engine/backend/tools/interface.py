@@ -1,4 +1,4 @@
-"""What the engine asks of whoever speaks with servers of tools."""
+"""What the engine asks of a host of tool servers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ToolHost(Protocol):
         """What it offers. Raises ServerUnusable, and Cancelled when it is stopped."""
 
     def call(self, tool: Tool, arguments: str, stop: StopSignal) -> ToolAnswer:
-        """Carries it out, with `arguments` as JSON. Whatever happens is an answer that the model can be told; also that
+        """Carries it out, with `arguments` as JSON. Whatever happens, the answer can be shown to the model; also that
         it was stopped."""
 
     def end(self, servers: Sequence[str] | None = None) -> None:

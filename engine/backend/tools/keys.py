@@ -42,7 +42,8 @@ class ToolKeys:
         self._store = store
 
     def keep(self, servers: Sequence[ToolServer], only_if_lasting: bool = False) -> tuple[tuple[ToolServer, ...], Told]:
-        """As `kept`, and what the user should know of keys: that they cannot be kept, and why; usually empty."""
+        """Keeps them as `kept` does, and returns what the user should know: that keys cannot be kept, and why; usually
+        empty."""
         return self.kept(servers, only_if_lasting), self._store.notice
 
     def kept(self, servers: Sequence[ToolServer], only_if_lasting: bool = False) -> tuple[ToolServer, ...]:
@@ -63,7 +64,7 @@ class ToolKeys:
         return tuple(kept)
 
     def filled(self, server: ToolServer) -> ToolServer:
-        """With its keys. Raises ServerUnusable where one is not known."""
+        """Fills in its keys. Raises ServerUnusable if one is unknown."""
         env, headers = (
             tuple((name, self._key(server, name, value)) for name, value in pairs)
             for pairs in (server.env, server.headers)
@@ -98,8 +99,8 @@ class ToolKeys:
 
 
 def has_keys(servers: Sequence[ToolServer], but_for: Sequence[ToolServer] = ()) -> bool:
-    """Whether there are keys among the settings of these servers, rather than placeholders; `but_for`: other ones than
-    these have."""
+    """True if the settings of these servers contain keys rather than placeholders; those that `but_for` has do not
+    count."""
     known = {pair for each in but_for for pair in (*each.env, *each.headers)}
     return any(
         pair not in known and _is_key(*pair, is_header)

@@ -1,5 +1,5 @@
-"""Processes that servers have started, wherever they are: in a session of their own, or as nobody's children. A mark in
-their environment tells whose they are."""
+"""Processes that servers have started, wherever they are: in sessions of their own, or orphaned. A mark in their
+environment identifies them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def end_all(find: Find) -> None:
 
 
 def kill_all(find: Find) -> None:
-    """Until nothing is found."""
+    """Repeats until nothing is found."""
     end = time.monotonic() + _PATIENCE_S
     while (found := [*find()]) and time.monotonic() < end:
         for each in found:
@@ -44,7 +44,7 @@ def marked(is_mark: Callable[[str], bool]) -> list[psutil.Process]:
 
 
 def with_all_below(process: psutil.Process) -> list[psutil.Process]:
-    """Children first: those of one that is dead are nobody's."""
+    """Children first: those of a dead process cannot be found."""
     try:
         return [*process.children(recursive=True), process]
     except psutil.Error:

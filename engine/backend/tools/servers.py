@@ -56,7 +56,7 @@ def read_tool_servers(text: str) -> tuple[ToolServer, ...]:
 
 
 def write_tool_servers(servers: Sequence[ToolServer]) -> str:
-    """As `read_tool_servers` reads it."""
+    """The format that `read_tool_servers` reads."""
     return json.dumps({_HOLDERS[0]: {each.name: _written(each) for each in servers}}, indent=2, ensure_ascii=False)
 
 

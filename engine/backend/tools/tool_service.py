@@ -34,8 +34,8 @@ class ToolService:
         self._host.end(names)
 
     def list_tools(self, names: Sequence[str] | None = None, stop: StopSignal = NEVER) -> None:
-        """Starts servers, by default all that are on, and asks what they offer, all at once: each may take its time.
-        Emits `ToolsListed` for each; the host tells why one failed."""
+        """Starts servers, by default all that are on, and asks what they offer, all at once: each may take a while.
+        Emits `ToolsListed` for each; the host reports why one failed."""
         if names is None:
             names = [each.name for each in self._host.servers if each.is_on]
         threads = [threading.Thread(target=self._list_one, args=(name, stop), daemon=True) for name in names]
@@ -48,4 +48,4 @@ class ToolService:
         try:
             self._emit(ToolsListed(name, self._host.tools_of(name, stop)))
         except MendableError:
-            return  # the host has told why
+            return  # the host has reported why

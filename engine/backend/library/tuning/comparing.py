@@ -1,4 +1,4 @@
-"""Makes other forms of a target's weights, one after the other, and measures each beside the original."""
+"""Makes other quantizations of a target, one after the other, and measures each next to the original."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ OnStep = Callable[[str, TuneStep, float], None]  # with the form (empty: the ori
 
 @dataclass(frozen=True, slots=True)
 class FormBench:
-    """Of one target. Everything raises what making and loading raise, Cancelled and Interrupted."""
+    """Compares the quantizations of one target. Every method raises what making and loading raise, Cancelled and
+    Interrupted."""
 
     source: TargetSource
     settings: TargetSettings

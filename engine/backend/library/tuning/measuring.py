@@ -1,4 +1,4 @@
-"""Measures a target beside other forms of its weights: what passes cost here, and how far apart distributions are.
+"""Measures a target next to other quantizations of it: what passes cost here, and how far apart the distributions are.
 
 Two forms are loaded side by side and take turns, so that the drift of the machine's speed falls on both. Where they do
 not fit into memory together, they are loaded one after the other, the original before and after; of its distributions
@@ -77,7 +77,7 @@ def medians(turns: Sequence[Turn]) -> dict[int, float]:
 
 
 def ratios(turns: Sequence[Turn], others: Sequence[Turn]) -> tuple[dict[int, float], float]:
-    """V(n) of `others` over that of the turns beside them, and the largest standard error of these ratios, as a share
+    """V(n) of `others` over V(n) of the turns next to them, and the largest standard error of these ratios, as a share
     of one."""
     found: dict[int, float] = {}
     worst = 0.0 if len(turns) >= _FEWEST_TURNS else 1.0
@@ -103,7 +103,7 @@ class ReferencePassage:
 
 
 def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int, stop: StopSignal) -> ReferencePassage:
-    """The reply to a prompt, of at most so many tokens, greedy or drawn as usual. Raises Interrupted."""
+    """The reply to a prompt, of at most `num_tokens`, greedy or drawn as usual. Raises Interrupted."""
     target.roll_back(0)
     writer = ReplyWriter(target)
     try:
@@ -136,7 +136,7 @@ def _pieces(tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 _T = TypeVar("_T")
 NUM_KEPT = 64  # likeliest tokens of a distribution, where the whole of it cannot be kept
 _FEWEST_TOKENS = 8  # of a reply
-_SMALL_ERROR = 0.02  # of a ratio; where it is larger, there are up to so many times as many turns
+_SMALL_ERROR = 0.02  # of a ratio; if it is larger, there are up to `_MORE_TURNS` times as many turns
 _MORE_TURNS = 3
 
 _Look = tuple[float, bool]  # at one token: the divergence, and whether both find the same one likeliest
@@ -144,7 +144,7 @@ LoadTarget = Callable[[Path], Target]
 
 
 class Quietly(Protocol):
-    """Runs work while nobody waits for anything else, and anew where somebody did; see `quiet`."""
+    """Runs work while no reply is awaited, and again if one was meanwhile; see `quiet`."""
 
     def __call__(self, work: Callable[[StopSignal], _T], /) -> _T: ...
 
@@ -170,7 +170,7 @@ QUICK = Extent(num_turns=5, reply_tokens=32, writing_s=4.0)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Another form beside the original."""
+    """A quantization compared with the original."""
 
     ratios: dict[int, float]  # of V(n) to the original's, by n
     error: float  # the largest standard error of them
@@ -178,7 +178,7 @@ class Compared:
 
 
 class Measuring:
-    """Of one target; everything raises what loading raises, and Interrupted where `quietly` does."""
+    """Measures one target. Every method raises what loading raises, and Interrupted where `quietly` does."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class Measuring:
             self._time([original])
 
     def beside(self, form: Path) -> Compared:
-        """With both in memory."""
+        """Compares with both in memory."""
         with closing(self._load(self._original)) as original, closing(self._load(form)) as other:
             ours, others = self._time([original, other])
             self._write(original)
@@ -224,7 +224,7 @@ class Measuring:
         return Compared(*ratios(ours, others), distance)
 
     def apart(self, form: Path) -> Compared:
-        """With one of them in memory at a time."""
+        """Compares with one of them in memory at a time."""
         with closing(self._load(self._original)) as original:
             (before,) = self._time([original])
             self._write(original)
@@ -243,8 +243,8 @@ class Measuring:
         return Compared(*ratios(around, others), distance)
 
     def _time(self, targets: Sequence[Target], is_original: bool = True) -> list[list[Turn]]:
-        """By target, in turns; who comes first changes each time. Two that are compared take more turns while the
-        machine is too busy to tell."""
+        """Each target's turns; the order changes each time. Two that are compared take more turns while the machine is
+        too busy to tell."""
         turns: list[list[Turn]] = [[] for _ in targets]
         places = list(range(len(targets)))
         usual, most = self._extent.num_turns, self._extent.num_turns * (_MORE_TURNS if len(targets) > 1 else 1)
@@ -289,7 +289,8 @@ class Measuring:
 
 
 def distance_of(looks: Sequence[Sequence[_Look]], num_likeliest: int = 0) -> Distance:
-    """From what was seen along each reply. Tokens of one reply are alike, so the error is that of replies."""
+    """The distance, from what was seen along each reply. Tokens of one reply are alike, so the error is that of
+    replies."""
     divergences = [kl for each in looks for kl, _ in each]
     mean = fmean(divergences)
     weights = [len(each) / len(divergences) for each in looks]

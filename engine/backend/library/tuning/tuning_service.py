@@ -58,8 +58,8 @@ _LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
 
 @dataclass(frozen=True)
 class TuningService:
-    """Measures and makes forms, which takes seconds or minutes and gives way to replies. Paths are absolute. What is
-    stopped leaves nothing behind."""
+    """Measures and makes quantizations, which takes seconds or minutes and gives way to replies. Paths are absolute.
+    What is stopped leaves no files."""
 
     _repository: Repository
     _library: Callable[[], LibraryService]
@@ -158,11 +158,11 @@ class TuningService:
         self._follow_starter(before)
 
     def _with_prompts(self, extent: Extent, own: bool) -> Extent:
-        """With the user's latest prompts in place of as many built-in ones."""
+        """Puts the user's latest prompts in place of built-in ones."""
         return replace(extent, own_prompts=self._repository.latest_prompts(len(PROMPTS))) if own else extent
 
     def _follow_starter(self, before: TargetSource) -> None:
-        """What the user set for the starter goes on with it, whatever its form."""
+        """Moves the user's settings for the starter to the quantization in use."""
         after = starter_in_use(self._data_dir)
         if after.path != before.path:
             record = self._repository.target_of(before)
@@ -183,7 +183,7 @@ class TuningService:
         extent: Extent,
         keeps: Callable[[FormFigures], bool],
     ) -> tuple[TuneReport, dict[str, Path]]:
-        """As `FormBench.compare`; the report is stored."""
+        """Compares as `FormBench.compare` does, and stores the report."""
         source, settings = self._source(path), self._settings(path)
         self._check_forms(path, forms)
         check_memory(path, settings)
@@ -208,13 +208,13 @@ class TuningService:
         return replace(source, trusted=is_known(source, self._repository.list_targets()))
 
     def _settings(self, path: Path) -> TargetSettings:
-        """As the user set them for this target, in a small context."""
+        """The user's settings for this target, in a small context."""
         record = self._repository.target_at(path)
         own = TargetSettings() if record is None else record.options.settings
         return replace(own, context_size=CONTEXT_SIZE)
 
     def _is_measured(self, source: TargetSource) -> bool:
-        """With this build and as many threads, and not while the machine was too busy to tell anything."""
+        """True if it was measured with this build and number of threads, on a machine that was idle enough."""
         report = self._repository.tune_reports(read_runtime().key).get(source.identity)
         if report is None or not report.forms:
             return False
@@ -245,8 +245,8 @@ class TuningService:
         return "" if choice.path is None else _quantization(choice.path)
 
     def _folder_beside(self, path: Path) -> Path:
-        """Where other forms of a file go: beside it, or with the downloads where that belongs to the installation, or
-        nothing can be written there."""
+        """Where quantizations of a file go: next to it, or with the downloads if it belongs to the installation or its
+        folder is read-only."""
         if path != _installed_starter() and os.access(path.parent, os.W_OK):
             return path.parent
         return models_folder(self._data_dir)
@@ -254,8 +254,7 @@ class TuningService:
 
 @contextmanager
 def _workshop(beside: Path) -> Iterator[Path]:
-    """A folder for files that may go to `beside`; it is gone afterwards, with what is left in it. Raises
-    NotPossible."""
+    """A temporary folder for files that may move to `beside`. Raises NotPossible."""
     try:
         beside.mkdir(parents=True, exist_ok=True)
         for left in beside.glob(f"{_WORKSHOP}*"):  # by a program that was killed

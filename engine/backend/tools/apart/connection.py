@@ -27,7 +27,7 @@ _TIMED_OUT = -32001
 
 
 class ToolConnection:
-    """Between `start` and the end of its task. One that has ended is not used again."""
+    """A connection to one server, from `start` to the end of its task. One that has ended is not used again."""
 
     def __init__(
         self,
@@ -36,7 +36,8 @@ class ToolConnection:
         on_start: Callable[[int], None],
         descendants: Descendants,
     ) -> None:
-        """`tell`: of the end, and why, if it failed. `on_start` is told the number of its process, if it is one."""
+        """`tell` is called at the end, with the failure if there was one. `on_start` gets the process id, if it is a
+        process."""
         self.given = given
         self._tell = tell
         self._allowance = Allowance()
@@ -53,7 +54,7 @@ class ToolConnection:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it runs, or is being started."""
+        """True while it runs or is being started."""
         return not (self.is_over or self._ending.cancel_called or self._server.has_ended.is_set())
 
     async def start(self, tasks: TaskGroup, seconds: float) -> None:
@@ -98,9 +99,9 @@ class ToolConnection:
         return ServerFailed("says", error.error.message[:2_000])
 
     async def look(self) -> None:
-        """After a call that was given up: one that does not answer any more is ended."""
+        """Ends a server that no longer answers; called after a call was given up."""
         if self._client is None or not self.is_usable:
-            self.end()  # nobody waits for it to be started any more
+            self.end()  # no caller waits for it to start any more
             return
         self._looked = anyio.Event()
         try:
@@ -112,7 +113,7 @@ class ToolConnection:
             self._looked.set()
 
     async def settle(self) -> None:
-        """Until it is known whether it still answers."""
+        """Waits until it is known whether it still answers."""
         await self._looked.wait()
 
     def end(self, failure: ServerFailed | None = None) -> None:

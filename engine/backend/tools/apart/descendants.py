@@ -1,5 +1,5 @@
-"""What servers have started and left behind, in a session of its own or as nobody's child: a signal to the group of a
-server does not reach it.
+"""Processes that servers left running, in a session of their own or orphaned: a signal to the server's group does not
+reach them.
 
 On Linux this process becomes the parent of whatever has lost its own, so all descendants of servers stay below it. A
 mark in their environment tells whose they are; one that has wiped off its mark is ended with whichever server ends
@@ -26,7 +26,7 @@ _REAP_S = 5.0
 
 
 class Descendants:
-    """Of all servers of this process. All on one event loop."""
+    """The descendants of all servers of this process. Used on one event loop."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -50,7 +50,7 @@ class Descendants:
         await anyio.to_thread.run_sync(lambda: end_all(lambda: self._left_by(mark, head)))
 
     async def reap(self) -> None:
-        """For as long as there are servers: nobody else waits for what has become a child of this process."""
+        """Runs as long as there are servers: no one else waits for processes that became children of this one."""
         while True:
             await anyio.sleep(_REAP_S)
             if 0 not in self._heads.values():  # one of which only the number is not known yet is not ours to wait for

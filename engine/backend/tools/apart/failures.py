@@ -12,7 +12,7 @@ class ServerFailed(Exception):
 
 
 def first_failure(error: BaseException) -> ServerFailed:
-    """Of a group, the first that says what was wrong."""
+    """The first failure of a group that says what was wrong."""
     found = [each for each in _flat(error) if isinstance(each, ServerFailed)]
     if found:
         return found[0]

@@ -19,7 +19,7 @@ _READ_S = 300.0  # a call ends long before
 
 
 class HttpServer:
-    """As `StdioServer`."""
+    """Has the interface of `StdioServer`."""
 
     def __init__(
         self, given: dict[str, Any], allowance: Allowance, _on_start: Callable[[int], None], _descendants: Descendants

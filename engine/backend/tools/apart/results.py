@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")
 
 
 def tool_of(found: types.Tool) -> dict[str, str] | None:
-    """None for one that no model can be told of."""
+    """None for a tool that cannot be described to a model."""
     schema = found.input_schema or {}
     if not _NAME.fullmatch(found.name) or is_deeper(schema, _DEEPEST_SCHEMA):
         return None

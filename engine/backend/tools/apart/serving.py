@@ -18,7 +18,7 @@ from engine.backend.tools.apart.failures import ServerFailed, first_failure
 
 
 def serve(pipe: Pipe, mark: str) -> None:
-    """Until the pipe is closed. `mark`: of all that is started here."""
+    """Runs until the pipe is closed. `mark`: of everything started here."""
     signal.signal(signal.SIGTERM, _leave)
     with start_blocking_portal() as portal:
         serving = portal.call(_Serving, pipe, mark)
@@ -152,4 +152,4 @@ class _Serving:
             with self._writing:
                 self._pipe.send_bytes(data)
         except (OSError, ValueError):
-            self._closing.set()  # nobody listens any more
+            self._closing.set()  # the other end is gone

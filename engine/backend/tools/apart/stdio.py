@@ -27,7 +27,7 @@ from engine.values.places import expanded
 
 MOST_LINE = 4 << 20  # bytes of one message
 MOST_BYTES = 32 << 20  # that a server may send for one request, and all that it says besides
-MOST_MESSAGES = 5_000  # likewise
+MOST_MESSAGES = 5_000  # that it may send for one request
 _STDERR_KEPT = 4_000  # bytes: the last words of a server that dies
 _FLUSH_S, _LEAVE_S, _KILL_S = 0.3, 0.7, 0.7
 # Desktops start programs without what a shell adds to the path.
@@ -42,7 +42,7 @@ class Allowance:
         self.renew()
 
     def renew(self) -> None:
-        """For the next request."""
+        """Called before each request."""
         self._bytes, self._messages = MOST_BYTES, MOST_MESSAGES
 
     def take(self, num_bytes: int, num_messages: int = 0) -> None:
@@ -59,7 +59,7 @@ class StdioServer:
     def __init__(
         self, given: dict[str, Any], allowance: Allowance, on_start: Callable[[int], None], descendants: Descendants
     ) -> None:
-        """`on_start` is told the number of the process."""
+        """`on_start` gets the process id."""
         self._on_start = on_start
         self._descendants = descendants
         self._given = given
@@ -162,7 +162,7 @@ class StdioServer:
             self.has_ended.set()
 
     async def _listen(self, stream: ByteReceiveStream) -> None:
-        """What it logs is its own business, but must not fill a pipe that nobody reads."""
+        """Reads what it logs, so that its pipe does not fill up."""
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             async for chunk in stream:
                 self._words = (self._words + chunk)[-_STDERR_KEPT:]
@@ -186,7 +186,7 @@ def _joined_path(parts: list[str]) -> str:
 
 
 async def _stop(process: Any) -> None:
-    """As the protocol has it: its input is closed, and what does not end then is ended."""
+    """Closes its input, as the protocol requires, and kills it if it does not end then."""
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError), anyio.move_on_after(_FLUSH_S):
         await process.stdin.aclose()
     with anyio.move_on_after(_LEAVE_S):
@@ -196,7 +196,7 @@ async def _stop(process: Any) -> None:
 
 
 async def _kill(process: Any) -> None:
-    """With all that it has started."""
+    """Kills everything it has started too."""
     with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         if sys.platform == "win32":
             await terminate_windows_process_tree(process)
