@@ -162,7 +162,7 @@ def _files_table(files: Sequence[HubFile], speeds: Mapping[str, str]) -> Table:
 
 def _speeds_here(there: HubFiles) -> dict[str, str]:
     """By quantization, as far as anything like it was measured on this machine."""
-    return {each.form: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in there.speeds}
+    return {each.quantization: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in there.speeds}
 
 
 def _rounded(number: int) -> str:

@@ -1,4 +1,5 @@
-"""`slipstream models tune`: what a model costs on this machine, and whether another form of its weights is faster."""
+"""`slipstream models tune`: what a model costs on this machine, and whether another quantization of its weights is
+faster."""
 
 from __future__ import annotations
 
@@ -20,14 +21,14 @@ from engine.values.places import expanded
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from engine.values.forms import FormAdvice, FormFigures, TuneProgress, TuneReport
+    from engine.values.quantizations import QuantizationAdvice, QuantizationFigures, TuneProgress, TuneReport
 
 _DOING = {"making": "making {form}", "writing": "writing replies", "timing": "timing {form}", "comparing": "comparing"}
 
 
 def tune_model(
     name: Annotated[str, typer.Argument(help="`starter`, a model in the library, or the path of a GGUF file.")],
-    form: Annotated[
+    quantization: Annotated[
         str | None,
         typer.Option(
             "--form", metavar="Q8_0,…", help="Compare with these forms of the weights instead of the usual ones."
@@ -47,22 +48,22 @@ def tune_model(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all figures as JSON.")] = False,
 ) -> None:
-    """Measure what a model costs on this machine, and whether another form of its weights would write faster.
+    """Measure what a model costs on this machine, and whether another quantization of its weights would write faster.
 
-    Other forms are made from its file for that, and removed again. The starter is then used in the fastest one whose
-    replies are practically the same; with any other model nothing changes by itself.
+    Other quantizations are made from its file for that, and removed again. The starter is then used in the fastest one
+    whose replies are practically the same; with any other model nothing changes by itself.
 
     Example: slipstream models tune starter
     """
-    forms = None if form is None else tuple(each.strip().upper() for each in form.split(","))
-    if (quick or undo) and (name != STARTER or keep or form is not None or (quick and undo)):
+    quantizations = None if quantization is None else tuple(each.strip().upper() for each in quantization.split(","))
+    if (quick or undo) and (name != STARTER or keep or quantization is not None or (quick and undo)):
         raise typer.BadParameter("It is for the starter, and goes with no other option.", param_hint="--quick, --undo")
     if undo:
         _undo()
     elif name == STARTER and not keep:
-        _tune_starter(forms, quick, own, as_json)
+        _tune_starter(quantizations, quick, own, as_json)
     else:
-        _tune(_path_of(name), forms, keep, own, as_json)
+        _tune(_path_of(name), quantizations, keep, own, as_json)
 
 
 def _undo() -> None:
@@ -71,27 +72,30 @@ def _undo() -> None:
     print("The starter is used as it was installed; `slipstream models tune starter` thinks that over again.")
 
 
-def _tune(path: Path, forms: tuple[str, ...] | None, keep: bool, own: bool, as_json: bool) -> None:
+def _tune(path: Path, quantizations: tuple[str, ...] | None, keep: bool, own: bool, as_json: bool) -> None:
     with _shown() as (stop, show), engine.open_tuning(EngineConfig(data_dir())) as tuning:
-        report, kept = tuning.tune(path, forms, keep, own, stop, show)
+        report, kept = tuning.tune(path, quantizations, keep, own, stop, show)
     _show(path.stem, report, as_json)
     if not as_json:
         print(*_advice(report, str(path), kept), sep="\n")
 
 
-def _tune_starter(forms: tuple[str, ...] | None, quick: bool, own: bool, as_json: bool) -> None:
+def _tune_starter(quantizations: tuple[str, ...] | None, quick: bool, own: bool, as_json: bool) -> None:
     with _shown() as (stop, show), engine.open_tuning(EngineConfig(data_dir())) as tuning:
-        form, report = tuning.tune_starter(
-            forms, is_quick=quick, again=not quick, own_prompts=own, stop=stop, progress=show
+        quantization, report = tuning.tune_starter(
+            quantizations, is_quick=quick, again=not quick, own_prompts=own, stop=stop, progress=show
         )
     if report is not None:
         _show(STARTER, report, as_json)
     if as_json:
         return
-    if report is not None and not form:
+    if report is not None and not quantization:
         print(*_advice(report, STARTER, kept=()), sep="\n")
-    if form:
-        print(f"The starter is used in {form} from now on; `slipstream models tune {STARTER} --undo` takes that back.")
+    if quantization:
+        print(
+            f"The starter is used in {quantization} from now on; `slipstream models tune {STARTER} --undo` takes that "
+            "back."
+        )
     elif report is None:
         print("The starter stays as it was installed; that was decided before.")
     else:
@@ -117,7 +121,7 @@ def _shown() -> Iterator[tuple[engine.StopSignal, Callable[[TuneProgress], None]
         task = bar.add_task("", total=1.0)
 
         def show(now: TuneProgress) -> None:
-            bar.update(task, description=_DOING[now.step].format(form=now.form or "it"), completed=now.progress)
+            bar.update(task, description=_DOING[now.step].format(form=now.quantization or "it"), completed=now.progress)
 
         yield stop, show
 
@@ -133,21 +137,27 @@ def _show(name: str, report: TuneReport, as_json: bool) -> None:
 
 def _figures(report: TuneReport) -> dict[str, object]:
     advice = report.advice
-    forms = (report.original, *report.forms)
+    quantizations = (report.original, *report.quantizations)
     return {
         "build": report.build,
         "threads": report.threads,
         "measured_at": report.measured_at.isoformat(),
         "forms": [
             {
-                **asdict(each),
+                **_named_form(each),
                 "passes": {str(num_tokens): seconds for num_tokens, seconds in each.passes},
                 "plain_tokens_per_s": each.plain_tokens_per_s,
             }
-            for each in forms
+            for each in quantizations
         ],
-        "advice": {**asdict(advice), "faster": [asdict(each) for each in report.faster]},
+        "advice": {**_named_form(advice), "faster": [_named_form(each) for each in report.faster]},
     }
+
+
+def _named_form(measured: QuantizationFigures | QuantizationAdvice) -> dict[str, object]:
+    """The fields, with the quantization under the key that scripts know."""
+    found = asdict(measured)
+    return {"form": found.pop("quantization"), **found}
 
 
 def _table(report: TuneReport) -> Table:
@@ -169,10 +179,10 @@ def _table(report: TuneReport) -> Table:
     )
     for column in columns:
         table.add_column(column, justify="right")
-    for each in (original, *report.forms):
+    for each in (original, *report.quantizations):
         seconds = dict(each.passes)
         table.add_row(
-            f"{each.form} (as it is)" if each is original else each.form,
+            f"{each.quantization} (as it is)" if each is original else each.quantization,
             in_gib(each.size_bytes),
             f"{each.plain_tokens_per_s:.1f}",
             f"{1000 * seconds[1]:.1f}",
@@ -183,18 +193,18 @@ def _table(report: TuneReport) -> Table:
     return table
 
 
-def _distance(form: FormFigures) -> tuple[str, str]:
-    found = form.distance
+def _distance(quantization: QuantizationFigures) -> tuple[str, str]:
+    found = quantization.distance
     return ("", "") if found is None else (f"{found.mean_kl:.4f} ± {found.kl_error:.4f}", f"{found.equal_greedy:.0%}")
 
 
 def _advice(report: TuneReport, name: str, kept: Sequence[Path]) -> list[str]:
-    lines = [f"{each.form} would {_gain(each)}, {_nearness(report, each)}." for each in report.faster]
-    if report.forms and not lines:
+    lines = [f"{each.quantization} would {_gain(each)}, {_nearness(report, each)}." for each in report.faster]
+    if report.quantizations and not lines:
         lines.append("No other form that was measured is clearly faster here.")
     if not report.is_sure:
         lines.append("The machine was busy, so these speeds are uncertain; measure again when it is idle.")
-    distances = [each.distance for each in report.forms if each.distance is not None]
+    distances = [each.distance for each in report.quantizations if each.distance is not None]
     if distances:
         first = distances[0]
         whole = f"the {first.num_likeliest} likeliest tokens" if first.num_likeliest else "all tokens"
@@ -202,16 +212,18 @@ def _advice(report: TuneReport, name: str, kept: Sequence[Path]) -> list[str]:
         lines.append(f"Distances are means over {first.num_tokens:,} tokens of its own replies{asked}, by {whole}.")
     lines += [f"Kept and in the library: {path}" for path in kept]
     if report.faster and not kept:
-        lines.append(f"To have it: slipstream models tune {shlex.quote(name)} --form {report.advice.form} --keep")
+        lines.append(
+            f"To have it: slipstream models tune {shlex.quote(name)} --form {report.advice.quantization} --keep"
+        )
     return lines
 
 
-def _gain(advice: FormAdvice) -> str:
+def _gain(advice: QuantizationAdvice) -> str:
     return f"write {advice.speed:.2f} times as fast, {advice.drafting_speed:.2f} times with drafts"
 
 
-def _nearness(report: TuneReport, advice: FormAdvice) -> str:
-    found = next(each.distance for each in report.forms if each.form == advice.form)
+def _nearness(report: TuneReport, advice: QuantizationAdvice) -> str:
+    found = next(each.distance for each in report.quantizations if each.quantization == advice.quantization)
     assert found is not None
     if advice.is_free:
         return "and its replies are practically the same"

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from app.text.amounts import size_words, time_left_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words
-from engine.values.forms import FormSpeed
+from engine.values.quantizations import QuantizationSpeed
 from engine.values.targets import HubFile
 
 _BESIDES = 1.1  # of the file: what it holds of a conversation, roughly
 _WORK = 400_000_000  # bytes: buffers of a pass, and the app itself
 _FITS = 0.6  # of the memory: other programs need theirs
 _TIGHT = 0.85
-_FAST = 0.97  # of the fastest form's speed: what was measured with another model is no better than that
+_FAST = 0.97  # of the fastest quantization's speed: what was measured with another model is no better than that
 _SPARE_DISK = 1_000_000_000  # bytes that are to stay free
 # Well-proven compromises between size and quality come first.
 _PREFERRED = ("Q4_K_M", "Q5_K_M", "Q4_K_S", "Q5_K_S", "Q6_K", "IQ4_XS", "Q4_0", "Q8_0", "Q3_K_M", "IQ3_M", "Q2_K")
@@ -45,7 +45,9 @@ class FileAdvice:
     file: HubFile
     fit: Fit
     is_recommended: bool = False
-    speed: float = 0.0  # expected on this computer, over that of the fastest form here; 0: nothing like it was measured
+    speed: float = (
+        0.0  # expected on this computer, over that of the fastest quantization here; 0: nothing like it was measured
+    )
 
     @property
     def is_fast(self) -> bool:
@@ -53,17 +55,17 @@ class FileAdvice:
 
 
 def advise(
-    files: Sequence[HubFile], memory: int, disk: int, speeds: Sequence[FormSpeed] = ()
+    files: Sequence[HubFile], memory: int, disk: int, speeds: Sequence[QuantizationSpeed] = ()
 ) -> tuple[FileAdvice, ...]:
-    """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those forms that
-    were measured here. At most one is recommended:
-    of those that fit, or else of the tight ones, the one whose quantization is proven best."""
+    """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those
+    quantizations that were measured here. At most one is recommended: of those that fit, or else of the tight ones, the
+    one whose quantization is proven best."""
     fits = {file: fit_of(file.download_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
         ranked = [file for file in files if fits[file] is wanted and file.quantization.upper() in _PREFERRED]
         best = best or min(ranked, key=lambda file: _PREFERRED.index(file.quantization.upper()), default=None)
-    known = {each.form: each.speed for each in speeds}
+    known = {each.quantization: each.speed for each in speeds}
     return tuple(FileAdvice(file, fits[file], file is best, known.get(file.quantization, 0.0)) for file in files)
 
 

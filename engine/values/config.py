@@ -328,9 +328,7 @@ class ReplySettings:
     tools: tuple[str, ...] = ()  # names of the servers whose tools the reply may call
     learns: bool = True  # whether proposers may learn from the reply
     keeps_distributions: bool = False  # whether the reply carries the target's distribution before each token
-    num_logs: int | None = (
-        None  # of the likeliest tokens reported with each token; None: no probabilities at all
-    )
+    num_logs: int | None = None  # of the likeliest tokens reported with each token; None: no probabilities at all
     speculate: bool = True  # let proposers draft ahead of the target; the text follows the same distribution either way
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.values.config import TargetOptions, TargetSettings
-from engine.values.forms import FormSpeed, TuneReport
+from engine.values.quantizations import QuantizationSpeed, TuneReport
 from engine.values.sentences import Told
 
 
@@ -26,7 +26,9 @@ class LoadOrder:
     # That `target` and `settings` are meant for; empty: any. If the file is gone, another one with this identity is
     # loaded; if it has changed, `settings` are ignored
     identity: str = ""
-    by_itself: bool = False  # not requested by the user just now: a target that crashed the program last time is refused
+    by_itself: bool = (
+        False  # not requested by the user just now: a target that crashed the program last time is refused
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class LibraryTarget:
     options: TargetOptions
     identity: str = ""  # as in `TargetSource`
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
-    starter_form: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
+    starter_quantization: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
     sees_pictures: bool = False  # a projector is next to it
 
     @property
@@ -221,7 +223,9 @@ class HubFiles:
     """The model files of a repository."""
 
     files: tuple[HubFile, ...]  # smallest first
-    speeds: tuple[FormSpeed, ...] = ()  # of their quantizations on this machine, fastest first; those measured here
+    speeds: tuple[
+        QuantizationSpeed, ...
+    ] = ()  # of their quantizations on this machine, fastest first; those measured here
 
 
 class Purpose(StrEnum):

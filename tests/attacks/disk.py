@@ -32,7 +32,7 @@ from engine.backend.profile.transfer import export_profile
 from engine.backend.storage import Repository, connections
 from engine.backend.storage.failures import as_store_errors
 from engine.backend.storage.upgrade import MIGRATIONS, Migrations, upgrade
-from engine.speculation.model.files.sources import StarterForm
+from engine.speculation.model.files.sources import StarterQuantization
 from engine.speculation.numerics.vocabulary_map import VocabularyMap, open_map
 from engine.values.config import OwnSampling, TargetOptions
 from engine.values.conversations import ExportFormat, Role
@@ -250,7 +250,7 @@ def _made_map() -> VocabularyMap:
 
 
 def _use_form(scene: Scene) -> None:
-    StarterForm(scene.folder, "file:1234567890").use(None, is_wish=True)
+    StarterQuantization(scene.folder, "file:1234567890").use(None, is_wish=True)
 
 
 def _download(scene: Scene) -> None:

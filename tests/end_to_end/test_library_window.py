@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox, QPushButto
 from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
-from app.features.library.forms_dialog import FormsDialog
 from app.features.library.library import connect_library
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
-from engine.speculation.model.files.sources import StarterForm, starter_source
+from engine.speculation.model.files.sources import StarterQuantization, starter_source
 from engine.values.events import Event, Failed, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
 from tests.fakes.ear import Ear
@@ -170,7 +170,7 @@ def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
 def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
     qtbot: QtBot, qapp: QApplication, tmp_path: Path
 ) -> None:
-    form = StarterForm(tmp_path / "store", starter_source().identity)
+    form = StarterQuantization(tmp_path / "store", starter_source().identity)
     made = tmp_path / "store" / "starter-made.gguf"
     made.parent.mkdir()
     shutil.copyfile(starter_path(), made)
@@ -179,8 +179,8 @@ def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
     try:
         assert desk.loaded.target.path == str(form.path)
         desk.window.library_action.trigger()
-        desk.dialog.library.details.forms_button.click()
-        (forms,) = desk.window.findChildren(FormsDialog)
+        desk.dialog.library.details.quantizations_button.click()
+        (forms,) = desk.window.findChildren(QuantizationsDialog)
         assert forms.starter_words.text() == "The starter model uses Q4_1."
         desk.until(lambda: len(forms.table.rows) > 5)
         assert all(row.size_bytes for row in forms.table.rows[1:] if not row.problem)

@@ -1,4 +1,5 @@
-"""The starter's own form, decided by measuring it: on the command line, as set-up asks for it, and in the engine."""
+"""The starter's own quantization, decided by measuring it: on the command line, as set-up asks for it, and in the
+engine."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from typer.testing import CliRunner
 from app.commands.cli import application
 from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, data_dir, starter_path
 from engine.backend.library.tuning.measuring import Extent
-from engine.speculation.model.files.sources import StarterForm, starter_source
+from engine.speculation.model.files.sources import StarterQuantization, starter_source
 from engine.values.events import ReplyFinished, TargetReady
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
@@ -35,18 +36,18 @@ def told(*arguments: str) -> str:
 
 
 @pytest.mark.timeout(600)
-def test_the_starter_decides_its_form_and_the_decision_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_starter_decides_its_quantization_and_the_decision_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.backend.library.tuning.tuning_service.QUICK", replace(BRIEF, num_turns=2))
     before = starter_path().stat()
     (figures,) = (json.loads(line) for line in told("models", "tune", "starter", "--quick", "--json").splitlines())
-    original, form = figures["forms"]
-    assert (original["form"], form["form"]) == ("Q4_1", "Q8_0")
-    assert 0 < form["distance"]["mean_kl"] < 0.02
-    assert form["distance"]["equal_greedy"] > 0.85
-    assert form["size_bytes"] > original["size_bytes"]
+    original, quantization = figures["forms"]
+    assert (original["form"], quantization["form"]) == ("Q4_1", "Q8_0")
+    assert 0 < quantization["distance"]["mean_kl"] < 0.02
+    assert quantization["distance"]["equal_greedy"] > 0.85
+    assert quantization["size_bytes"] > original["size_bytes"]
 
     listed = told("models", "list")
-    used = StarterForm(data_dir(), starter_source().identity).path
+    used = StarterQuantization(data_dir(), starter_source().identity).path
     assert (used is not None) == (figures["advice"]["form"] == "Q8_0")
     assert str(used or starter_path()) in listed
     assert sum(line.startswith("starter") for line in listed.splitlines()) == 1
@@ -59,8 +60,8 @@ def test_the_starter_decides_its_form_and_the_decision_stands(monkeypatch: pytes
 
 
 @contextmanager
-def making_a_form(model: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command, while it makes a form that takes long to make."""
+def making_a_quantization(model: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, while it makes a quantization that takes long to make."""
     model.parent.mkdir()
     shutil.copy(starter_path(), model)
     command = [sys.executable, "-m", "app", "models", "tune", str(model), "--form", "IQ4_NL"]
@@ -79,7 +80,7 @@ def making_a_form(model: Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     model = tmp_path / "mine" / "model.gguf"
-    with making_a_form(model) as process:
+    with making_a_quantization(model) as process:
         children = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
@@ -91,8 +92,8 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
         assert not psutil.wait_procs(children, timeout=20)[1], "nobody goes on making it"
 
 
-def test_nobody_goes_on_making_a_form_for_a_program_that_was_killed(tmp_path: Path) -> None:
-    with making_a_form(tmp_path / "mine" / "model.gguf") as process:
+def test_nobody_goes_on_making_a_quantization_for_a_program_that_was_killed(tmp_path: Path) -> None:
+    with making_a_quantization(tmp_path / "mine" / "model.gguf") as process:
         children = psutil.Process(process.pid).children(recursive=True)
         assert children
         process.kill()
@@ -117,7 +118,7 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
         engine.post(Send("Hello", None, ReplySettings(SamplingSettings(temperature=0), max_tokens=8)))
         assert events.wait_for(ReplyFinished).message.text
         report, _ = tuning.result()
-        assert [each.form for each in report.forms] == ["Q8_0"]
+        assert [each.quantization for each in report.quantizations] == ["Q8_0"]
         (listed,) = engine.ask(engine.library.list).result()
         assert listed.tuned == report or listed.tuned is not None
         engine.ask(engine.tuning.reset_starter).result()
@@ -125,16 +126,16 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
         assert engine.close()
 
 
-def test_the_starter_writes_in_the_form_that_is_used_in_its_place(tmp_path: Path) -> None:
-    form = StarterForm(tmp_path / "data", starter_source().identity)
+def test_the_starter_writes_in_the_quantization_that_is_used_in_its_place(tmp_path: Path) -> None:
+    quantization = StarterQuantization(tmp_path / "data", starter_source().identity)
     made = tmp_path / "data" / "starter-Q8_0.gguf"
     made.parent.mkdir()
     made.write_bytes(starter_path().read_bytes())
-    form.use(made)
+    quantization.use(made)
     events = EventQueue()
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
         engine.ask(engine.target.load, LoadOrder("starter"))
-        assert Path(events.wait_for(TargetReady).target.path) == form.path
+        assert Path(events.wait_for(TargetReady).target.path) == quantization.path
     finally:
         assert engine.close()

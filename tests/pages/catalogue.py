@@ -24,7 +24,7 @@ from app.features.chats.store_dialog import StoreDialog
 from app.features.guided.step import State
 from app.features.help.about_dialog import AboutDialog
 from app.features.help.guide_dialog import GuideDialog
-from app.features.library.forms_dialog import FormsDialog
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.library.questions import ask_discard, ask_load_anyway
 from app.text.hub_files import Download, DownloadState
 from app.text.outlooks import machine_facts
@@ -246,8 +246,8 @@ def library(studio: Studio, folder: Path) -> Iterator[Page]:
     box = ask_load_anyway(LARGE_NAME, estimate, dialog, print)
     yield "too little memory", box
     box.close()
-    page.details.forms_button.click()
-    (forms,) = studio.window.findChildren(FormsDialog)
+    page.details.quantizations_button.click()
+    (forms,) = studio.window.findChildren(QuantizationsDialog)
     studio.until(lambda: len(forms.table.rows) > 1)
     forms.show_words(f"{LARGE_NAME}: timing Q4_0.")
     forms.show_busy(True)

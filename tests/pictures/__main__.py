@@ -19,7 +19,7 @@ from PySide6.QtCore import QPoint, qInstallMessageHandler
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
-from app.features.library.forms_dialog import FormsDialog
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.settings.declaration import SettingsPage
 from app.text.translation import install_translations
 from app.widgets.shortcuts_dialog import ShortcutsDialog
@@ -260,8 +260,8 @@ def _library(studio: Studio, folder: Path) -> None:
     scroll = dialog.library.details.verticalScrollBar()
     scroll.setValue(scroll.maximum())
     studio.shoot("library-options", dialog)
-    dialog.library.details.forms_button.click()
-    (forms,) = studio.window.findChildren(FormsDialog)
+    dialog.library.details.quantizations_button.click()
+    (forms,) = studio.window.findChildren(QuantizationsDialog)
     studio.until(lambda: len(forms.table.rows) > 1)
     forms.resize(920, forms.height())  # the screen of the offscreen platform is smaller
     studio.rest()

@@ -25,10 +25,10 @@ from engine.backend.storage.repository import FILE_NAME
 from engine.speculation.model.files.identity import file_identity
 from engine.speculation.model.llama.runtime import read_runtime
 from engine.values.conversations import Role
-from engine.values.forms import Distance, FormFigures, FormOffer, FormSpeed, TuneReport
 from engine.values.learned import VerifiedReply
 from engine.values.pictures import Picture
 from engine.values.prompts import AttachedPicture, join_prompt
+from engine.values.quantizations import Distance, QuantizationFigures, QuantizationOffer, QuantizationSpeed, TuneReport
 from engine.values.remote import RemoteModel, RemoteServer, ServerKind, reference_of
 from engine.values.replies import OriginRun, ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.values.targets import HubFile, HubModel, TargetSource
@@ -258,7 +258,7 @@ HUB_FILES = tuple(
     )
 )  # fmt: skip
 
-HUB_SPEEDS = (FormSpeed("Q4_0", 1.0), FormSpeed("Q4_K_M", 0.82), FormSpeed("Q8_0", 0.49))
+HUB_SPEEDS = (QuantizationSpeed("Q4_0", 1.0), QuantizationSpeed("Q4_K_M", 0.82), QuantizationSpeed("Q8_0", 0.49))
 _FORMS = (("F16", 15.24), ("Q8_0", 8.10), ("Q6_K", 6.25), ("Q5_K_M", 5.44), ("Q4_K_S", 4.46), ("Q4_0", 4.43))
 _MEASURED = (  # form, bytes, V(1) over the original's, V(4) and V(8) over V(1), distance
     ("Q8_0", 8.10e9, 1.67, 1.5, 2.2, Distance(0.0008, 0.0002, 0.99, 412)),
@@ -297,11 +297,11 @@ def fill_store(folder: Path) -> None:
         connection.executemany("UPDATE adapters SET created_at = ? WHERE id = ?", learned)
 
 
-def form_offers(path: Path) -> tuple[FormOffer, ...]:
+def form_offers(path: Path) -> tuple[QuantizationOffer, ...]:
     """What could be made of the large model; there is no room for the largest."""
     full = "There is no room for it in /home/robin/models."
     return tuple(
-        FormOffer(
+        QuantizationOffer(
             form,
             round(size * 1e9),
             path.with_name(f"{form}.gguf"),
@@ -313,11 +313,13 @@ def form_offers(path: Path) -> tuple[FormOffer, ...]:
 
 
 def _tune_report(identity: str, now: datetime) -> TuneReport:
-    def figures(form: str, size: float, one: float, four: float, eight: float, far: Distance | None) -> FormFigures:
+    def figures(
+        form: str, size: float, one: float, four: float, eight: float, far: Distance | None
+    ) -> QuantizationFigures:
         passes = tuple(
             (number, one * share / _PLAIN[LARGE_NAME]) for number, share in ((1, 1.0), (4, four), (8, eight))
         )
-        return FormFigures(form, identity if far is None else form, round(size), passes, 0.004, far)
+        return QuantizationFigures(form, identity if far is None else form, round(size), passes, 0.004, far)
 
     original = figures("Q4_K_M", 4.683e9, 1.0, 1.7, 2.9, None)
     return TuneReport(read_runtime().key, 4, now, original, tuple(figures(*each) for each in _MEASURED))

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller, open_folder
-from app.features.library.forms import FormsController
 from app.features.library.hub import HubController
 from app.features.library.library_dialog import LibraryDialog
+from app.features.library.quantizations import QuantizationsController
 from app.features.library.questions import ask_load_anyway, ask_remove
 from app.features.library.target import TargetController
 from app.main_window import MainWindow
@@ -314,5 +314,5 @@ def connect_library(
     dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
     library = LibraryController(window, dialog, bridge, target)
     HubController(window, dialog, bridge, folder).use_requested.connect(library.choose)
-    FormsController(window, dialog.library, bridge).use_requested.connect(library.choose)
+    QuantizationsController(window, dialog.library, bridge).use_requested.connect(library.choose)
     return library

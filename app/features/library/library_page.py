@@ -33,7 +33,7 @@ class LibraryPage(QWidget):
         options_changed(object, TargetOptions): these are its options from now on.
         estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
         folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
-        forms_requested(object): measure and compare its forms.
+        quantizations_requested(object): measure and compare its forms.
         drafter_requested(): show who drafts for the model in use.
         add_files_requested(), add_folder_requested(), find_requested(), servers_requested(): the buttons were pressed.
     """
@@ -44,7 +44,7 @@ class LibraryPage(QWidget):
     estimate_wanted = Signal(object, TargetSettings)
     folder_requested = Signal(object)
     remove_requested = Signal(object)
-    forms_requested = Signal(object)
+    quantizations_requested = Signal(object)
     drafter_requested = Signal()
     add_files_requested = Signal()
     add_folder_requested = Signal()
@@ -77,7 +77,7 @@ class LibraryPage(QWidget):
         self.details.folder_button.clicked.connect(lambda: self._emit(self.folder_requested))
         self.details.remove_button.clicked.connect(self._on_remove)
         self.details.drafter_button.clicked.connect(self.drafter_requested)
-        self.details.forms_button.clicked.connect(lambda: self._emit(self.forms_requested))
+        self.details.quantizations_button.clicked.connect(lambda: self._emit(self.quantizations_requested))
         self.details.form.changed.connect(self._on_options)
         self.details.form.load_again_requested.connect(self._on_load_again)
         self._arrange()

@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QLabel, QLineEdit, QWidget
 
-from app.features.library.form_wording import (
+from app.features.library.options_form import OptionsForm
+from app.features.library.quantization_wording import (
     CHECKING_TIP,
     advice_words,
     checking,
@@ -15,7 +16,6 @@ from app.features.library.form_wording import (
     used_words,
     when_measured,
 )
-from app.features.library.options_form import OptionsForm
 from app.models.target_rows import Library, target_title
 from app.text.amounts import count_words, day_words, size_words
 from app.text.drafters import drafted_by
@@ -67,12 +67,12 @@ class TargetDetailsView(ScrollingPage):
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)
         self.drafter_button = button(self.tr("Drafter…"), "link", inside)
-        self.forms_button = button(self.tr("Compare quantizations…"), "link", inside)
+        self.quantizations_button = button(self.tr("Compare quantizations…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
         left = Qt.AlignmentFlag.AlignLeft
-        links = in_column([Placed(each, alignment=left) for each in (self.drafter_button, self.forms_button)])
+        links = in_column([Placed(each, alignment=left) for each in (self.drafter_button, self.quantizations_button)])
         in_column(
             [self.title, self.state, buttons, self.facts, links, self.line, self.form, Stretch()],
             inside=inside,
@@ -101,7 +101,7 @@ class TargetDetailsView(ScrollingPage):
         self.facts.setRowVisible(self._drafter_row, target.details is not None and target.details.can_speculate)
         self.show_drafter(target.options.drafter, self._choice if is_in_use else None)
         self.drafter_button.setVisible(is_in_use and self.facts.isRowVisible(self._drafter_row))
-        for part in (self.forms_button, self.line, self.form):  # a target that cannot be read has no options
+        for part in (self.quantizations_button, self.line, self.form):  # a target that cannot be read has no options
             part.setVisible(target.details is not None)
         if is_another:
             trained = target.details.trained_context if target.details else 0
@@ -144,7 +144,7 @@ class TargetDetailsView(ScrollingPage):
 
     def _show_measured(self, target: LibraryTarget) -> None:
         if target.tuned is not None:
-            when, how = when_measured(target.tuned), translate("Forms", CHECKING_TIP)
+            when, how = when_measured(target.tuned), translate("Quantizations", CHECKING_TIP)
             self.values[_NAMES.index("Speed here")].setToolTip(when)
             self.values[_NAMES.index("Checking guesses")].setToolTip(wrapped(how, "", when))
 
@@ -197,11 +197,11 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
 
 def _measured(target: LibraryTarget) -> dict[str, str]:
     """Of the form that is used; what is not known is left out."""
-    figures = figures_of(target.starter_form, target.tuned)
+    figures = figures_of(target.starter_quantization, target.tuned)
     found = {} if figures is None else {"Speed here": speed_here(figures), "Checking guesses": checking(figures)}
-    if target.starter_form:
-        original = "" if target.tuned is None else target.tuned.original.form
-        found["Other quantizations"] = used_words(target.starter_form, original, target.tuned)
+    if target.starter_quantization:
+        original = "" if target.tuned is None else target.tuned.original.quantization
+        found["Other quantizations"] = used_words(target.starter_quantization, original, target.tuned)
     elif target.tuned is not None:
         found["Other quantizations"] = advice_words(target.tuned)
     return {name: words for name, words in found.items() if words}

@@ -1,4 +1,4 @@
-"""The user's files and texts: import, export, documents to attach, and forms of replies."""
+"""The user's files and texts: import, export, documents to attach, and reply formats."""
 
 from __future__ import annotations
 

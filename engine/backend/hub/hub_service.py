@@ -39,7 +39,7 @@ class HubService:
         from engine.backend.hub.search import list_files
 
         listed = list_files(repository)
-        return HubFiles(listed, self._library().form_speeds(listed))
+        return HubFiles(listed, self._library().quantization_speeds(listed))
 
     def check_suggestions(self, stop: StopSignal = NEVER) -> tuple[tuple[HubFile, HubFile | None], ...]:
         """Each suggested file, and what the hub has in its place now. Raises FetchFailed."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.backend.library.outlook import BUILT_IN_STEP_S, MeasuredPasses, expect, starter_step
 from engine.backend.library.saved_downloads import SavedDownloads
 from engine.backend.library.scanning import find_models
-from engine.backend.library.suggestions import expected_speed, form_speeds, read_suggestions
+from engine.backend.library.suggestions import expected_speed, quantization_speeds, read_suggestions
 from engine.backend.storage import Repository
 from engine.speculation.model.files.estimate import estimate
 from engine.speculation.model.files.facts import TargetFacts, encode, facts_of
@@ -21,8 +21,8 @@ from engine.speculation.proposers.selection import Pair
 from engine.values.config import TargetOptions, TargetSettings
 from engine.values.errors import MendableError, NotPossible, StoreUnusable, TargetMissing
 from engine.values.events import Listener, TargetInfo, TargetsListed
-from engine.values.forms import FormSpeed, TuneReport
 from engine.values.outlook import ExpectedSpeeds, MachineFigures
+from engine.values.quantizations import QuantizationSpeed, TuneReport
 from engine.values.requests import NEVER
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import (
@@ -48,7 +48,7 @@ class _Starters:
 
     @property
     def unused(self) -> Path | None:
-        """The installed file, where another form is used in its place."""
+        """The installed file, where another quantization is used in its place."""
         return None if self.used.path == self.installed.path else self.installed.path
 
 
@@ -142,10 +142,10 @@ class LibraryService:
         support = self._gpu_support()
         return estimate(facts, settings, support, self._loaded_estimate(support))
 
-    def form_speeds(self, files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
+    def quantization_speeds(self, files: Sequence[HubFile]) -> tuple[QuantizationSpeed, ...]:
         """Speeds of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
         measured."""
-        return form_speeds(self._repository.tune_reports(self._build()).values(), files)
+        return quantization_speeds(self._repository.tune_reports(self._build()).values(), files)
 
     def suggestions(self) -> tuple[Suggestion, ...]:
         """Suggested models, the more capable first, with the speeds expected here from what was measured."""
@@ -176,7 +176,7 @@ class LibraryService:
         return ExpectedSpeeds(tuple(each for each in found if each is not None), step_s)
 
     def _measured(self) -> tuple[MeasuredPasses, ...]:
-        """Passes of targets and of their forms, on this machine with this build."""
+        """Passes of targets and of their quantizations, on this machine with this build."""
         build = self._build()
         seconds = self._repository.measured_passes(build)
         shares = {each.file.size_bytes: each.read_share for each in read_suggestions()}  # of mixtures of experts
@@ -186,8 +186,8 @@ class LibraryService:
             if each.identity in seconds
         ]
         for report in self._repository.tune_reports(build).values():
-            forms = report.original, *report.forms
-            measured += [MeasuredPasses(each.size_bytes, dict(each.passes)) for each in forms]
+            quantizations = report.original, *report.quantizations
+            measured += [MeasuredPasses(each.size_bytes, dict(each.passes)) for each in quantizations]
         return tuple(measured)
 
     def report(self) -> tuple[LibraryTarget, ...]:
@@ -243,7 +243,9 @@ class LibraryService:
             options=record.options,
             identity=record.identity,
             tuned=reports.get(starters.installed.identity if is_starter and starters is not None else record.identity),
-            starter_form=details.quantization if is_starter and details and starters and starters.unused else "",
+            starter_quantization=details.quantization
+            if is_starter and details and starters and starters.unused
+            else "",
             sees_pictures=not problem and projector_of(record.path) is not None,
         )
 

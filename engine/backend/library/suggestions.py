@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.speculation.model.files.model_files import quantization_in
-from engine.values.forms import FormSpeed, TuneReport
+from engine.values.quantizations import QuantizationSpeed, TuneReport
 from engine.values.targets import HubFile, Purpose, Suggestion
 
 _BESIDES = 150_000_000  # bytes that could be read in the time that a pass takes besides
@@ -70,7 +70,7 @@ def _suggestion(entry: _Entry) -> Suggestion:
     return Suggestion(entry.name, entry.purpose, file, entry.licence, entry.read_share, entry.seen_in, entry.seen_on)
 
 
-def form_speeds(reports: Iterable[TuneReport], files: Sequence[HubFile]) -> tuple[FormSpeed, ...]:
+def quantization_speeds(reports: Iterable[TuneReport], files: Sequence[HubFile]) -> tuple[QuantizationSpeed, ...]:
     """Speeds of the quantizations among these files of one model, fastest first, as measured on the model that is
     nearest in size. Empty if fewer than two were measured: there is nothing to compare."""
     offered = {file.quantization for file in files}
@@ -80,9 +80,16 @@ def form_speeds(reports: Iterable[TuneReport], files: Sequence[HubFile]) -> tupl
     size = math.log(max(1.0, median(file.size_bytes for file in files)))
     _, seconds = min(candidates, key=lambda each: abs(math.log(each[0].original.size_bytes) - size))
     fastest = min(seconds.values())
-    return tuple(FormSpeed(form, fastest / seconds[form]) for form in sorted(seconds, key=seconds.__getitem__))
+    return tuple(
+        QuantizationSpeed(quantization, fastest / seconds[quantization])
+        for quantization in sorted(seconds, key=seconds.__getitem__)
+    )
 
 
-def _pass_s(report: TuneReport, forms: set[str]) -> dict[str, float]:
-    """V(1) of these forms."""
-    return {each.form: each.passes[0][1] for each in (report.original, *report.forms) if each.form in forms}
+def _pass_s(report: TuneReport, quantizations: set[str]) -> dict[str, float]:
+    """V(1) of these quantizations."""
+    return {
+        each.quantization: each.passes[0][1]
+        for each in (report.original, *report.quantizations)
+        if each.quantization in quantizations
+    }

@@ -70,7 +70,9 @@ class Servers:
         address = normalized(server.address)
         new_key = None if key is None else checked_key(key)
         new_name = f"{address} {secrets.token_hex(8)}" if new_key else ""
-        outlives = bool(new_key) and self.keys.put(new_name, new_key or "")  # before the lock: a keyring may ask its user
+        outlives = bool(new_key) and self.keys.put(
+            new_name, new_key or ""
+        )  # before the lock: a keyring may ask its user
         try:
             return self._save(replace(server, address=address), new_key is not None, new_name, outlives, replaces)
         except BaseException:

@@ -7,6 +7,7 @@ quantization are stored as shares of the original's, measured next to it: when t
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,30 +19,32 @@ from sqlalchemy import Row, select
 
 from engine.backend.storage.columns import upsert
 from engine.backend.storage.connections import raw_rows
-from engine.backend.storage.schema import DrafterFiguresRow, FormFiguresRow, PaceRow
+from engine.backend.storage.schema import DrafterFiguresRow, PaceRow, QuantizationFiguresRow
 from engine.backend.storage.transactions import SHORT_PATIENCE_S, Transactions
 from engine.values.draft_policy import LearnedPolicy, SpanCosts
 from engine.values.drafters import DrafterRecord, Guesses
-from engine.values.forms import FormFigures, TuneReport
+from engine.values.quantizations import QuantizationFigures, TuneReport
 
 _logger = logging.getLogger("slipstream.store")
 
 _NUMBERS = ("num_first", "first_right", "num_next", "next_right", "step_s")
 _SAVE_DRAFTER = upsert(DrafterFiguresRow, *_NUMBERS)
-_SAVE_FORM = upsert(FormFiguresRow, "measured_at", "figures")
+_SAVE_FIGURES = upsert(QuantizationFiguresRow, "measured_at", "figures")
 _SAVE_PACE = upsert(PaceRow, "pace")
 # Steps do not depend on the target: those of other targets are read as well, without their guesses.
 _READ_DRAFTERS = """
 SELECT target_identity = ?, drafter_key, num_first, first_right, num_next, next_right, step_s FROM drafter_figures
 ORDER BY 1
 """
-_FIGURES = TypeAdapter(FormFigures)
+_FIGURES = TypeAdapter(QuantizationFigures)
 _PACE = TypeAdapter(LearnedPolicy)
-_FORMS = select(FormFiguresRow.__table__).order_by(FormFiguresRow.measured_at, FormFiguresRow.form)
+_FORMS = select(QuantizationFiguresRow.__table__).order_by(
+    QuantizationFiguresRow.measured_at, QuantizationFiguresRow.form
+)
 _MOST_SECONDS = 1e6
 _MOST_BYTES = 1_000_000  # of a pace
 
-_FormRow = Row[str, str, int, str, datetime, str]
+_QuantizationRow = Row[str, str, int, str, datetime, str]
 
 
 class FigureRepository(Transactions):
@@ -63,19 +66,19 @@ class FigureRepository(Transactions):
 
     def save_tune_report(self, target_identity: str, report: TuneReport) -> None:
         """Replaces earlier figures of the same quantizations; others stay."""
-        shares = [_scaled(each, report.original, lambda seconds, own: seconds / own) for each in report.forms]
+        shares = [_scaled(each, report.original, lambda seconds, own: seconds / own) for each in report.quantizations]
         key = {"target_identity": target_identity, "build": report.build, "threads": report.threads}
         with self._writing() as connection:
-            for form, figures in (("", report.original), *((each.form, each) for each in shares)):
-                text = _FIGURES.dump_json(figures).decode()
-                connection.execute(_SAVE_FORM.values(**key, form=form, measured_at=report.measured_at, figures=text))
+            for name, figures in (("", report.original), *((each.quantization, each) for each in shares)):
+                values = {"form": name, "measured_at": report.measured_at, "figures": _as_json(figures)}
+                connection.execute(_SAVE_FIGURES.values(**key, **values))
 
     def tune_reports(self, build: str) -> dict[str, TuneReport]:
         """What was measured with this build, by the target's identity: with the number of threads that was measured
         last. Damaged rows are left out."""
-        rows: dict[tuple[str, int], list[_FormRow]] = {}
+        rows: dict[tuple[str, int], list[_QuantizationRow]] = {}
         with self._reading() as connection:
-            for row in connection.execute(_FORMS.where(FormFiguresRow.build == build)):
+            for row in connection.execute(_FORMS.where(QuantizationFiguresRow.build == build)):
                 rows.setdefault((row.target_identity, row.threads), []).append(row)
         reports = [(identity, _report(each)) for (identity, _), each in rows.items()]
         found = [(identity, report) for identity, report in reports if report is not None]
@@ -112,30 +115,39 @@ def _is_count(number: object) -> bool:
     return isinstance(number, int | float) and math.isfinite(number) and number >= 0
 
 
-def _report(rows: Sequence[_FormRow]) -> TuneReport | None:
+def _report(rows: Sequence[_QuantizationRow]) -> TuneReport | None:
     """None without figures of the target itself."""
     figures = {row.form: found for row in rows if (found := _figures(row.figures)) is not None}
     original = figures.pop("", None)
     if original is None:
         return None
-    forms = [
+    quantizations = [
         _scaled(each, original, lambda share, own: share * own)
         for each in figures.values()
         if {n for n, _ in each.passes} <= {n for n, _ in original.passes}
     ]
     last = rows[-1]
-    return TuneReport(last.build, last.threads, last.measured_at, original, tuple(forms))
+    return TuneReport(last.build, last.threads, last.measured_at, original, tuple(quantizations))
 
 
-def _scaled(form: FormFigures, original: FormFigures, change: Callable[[float, float], float]) -> FormFigures:
+def _scaled(
+    figures: QuantizationFigures, original: QuantizationFigures, change: Callable[[float, float], float]
+) -> QuantizationFigures:
     own: Mapping[int, float] = dict(original.passes)
-    return replace(form, passes=tuple((n, change(value, own[n])) for n, value in form.passes))
+    return replace(figures, passes=tuple((n, change(value, own[n])) for n, value in figures.passes))
 
 
-def _figures(text: object) -> FormFigures | None:
+def _as_json(figures: QuantizationFigures) -> str:
+    found = _FIGURES.dump_python(figures, mode="json")
+    found = {"form": found.pop("quantization"), **found}  # the store's own name for it
+    return json.dumps(found, separators=(",", ":"))
+
+
+def _figures(text: object) -> QuantizationFigures | None:
     try:
-        found = _FIGURES.validate_json(text if isinstance(text, str | bytes) else "")
-    except ValidationError:
+        stored = json.loads(text if isinstance(text, str | bytes) else "")
+        found = _FIGURES.validate_python({"quantization": stored.pop("form"), **stored}, strict=False)
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):  # ValidationError is a ValueError
         return None
     numbers = [value for _, value in found.passes]
     is_sound = bool(numbers) and found.passes[0][0] == 1 and all(0 < value < _MOST_SECONDS for value in numbers)

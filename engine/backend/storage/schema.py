@@ -474,8 +474,8 @@ class DrafterFiguresRow(Base, holds=Holds.LEARNED):
     step_s: Mapped[float]
 
 
-class FormFiguresRow(Base, holds=Holds.LIBRARY):
-    """What was measured of a target, or of another form of its weights, with one build of llama.cpp."""
+class QuantizationFiguresRow(Base, holds=Holds.LIBRARY):
+    """What was measured of a target, or of another quantization of it, with one build of llama.cpp."""
 
     __tablename__ = "form_figures"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012

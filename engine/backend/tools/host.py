@@ -1,8 +1,8 @@
 """Talks to the process that talks to tool servers.
 
 Whatever a server does, it does to that process: it hangs, is flooded or dies there. Each question has a deadline, and
-where the process itself does not answer by then, it is killed with all servers, and started again when one is used next.
-"""
+where the process itself does not answer by then, it is killed with all servers, and started again when one is used
+next."""
 
 from __future__ import annotations
 

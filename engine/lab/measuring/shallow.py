@@ -20,8 +20,8 @@ import numpy as np
 from engine.speculation.model.apart.child import Limits, ask_child
 from engine.speculation.model.apart.sandbox import Access
 from engine.speculation.model.files.facts import facts_of
-from engine.speculation.model.llama.forms import check_room, copy_without, settle
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.quantizations import check_room, copy_without, settle
 from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.proposers.selection import expected_speedup

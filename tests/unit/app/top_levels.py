@@ -20,9 +20,9 @@ from app.features.guided.outlook_page import Prospect
 from app.features.help.about_dialog import AboutDialog
 from app.features.help.guide_dialog import GuideDialog
 from app.features.history.page import HistoryPage
-from app.features.library.form_wording import FormRow, form_rows
-from app.features.library.forms_dialog import FormsDialog
 from app.features.library.library_dialog import LibraryDialog
+from app.features.library.quantization_wording import QuantizationRow, quantization_rows
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.model_servers.model_servers_dialog import ModelServersDialog
 from app.features.personalization.personal_dialog import PersonalDialog
 from app.features.presets.presets_dialog import PresetsDialog
@@ -64,9 +64,9 @@ from engine.values.tools import AllowedTool, ServerState, Tool, ToolDefinition, 
 from tests.fakes.pictures import made_picture
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.features.history.made import history
-from tests.unit.app.form_samples import OFFERS, REPORT
 from tests.unit.app.learned_made import IN_USE, TINY, benefit, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
+from tests.unit.app.quantization_samples import OFFERS, REPORT
 from tests.unit.app.server_samples import AGREED, DESK, on_server
 from tests.unit.app.widgets.calls import FORECAST, call, calling
 from tests.unit.app.widgets.calls import conversation as calls
@@ -257,10 +257,10 @@ def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
 
 
 def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
-    dialog = FormsDialog()
+    dialog = QuantizationsDialog()
     dialog.show_model("smol (starter)", "The starter model uses Q8_0, where it writes 1.24 times as fast.", True)
-    own = FormRow("Q4_K_M", QWEN.size_bytes, REPORT.original, is_original=True)
-    dialog.show_forms(form_rows(own, OFFERS, REPORT, ()), REPORT, True)
+    own = QuantizationRow("Q4_K_M", QWEN.size_bytes, REPORT.original, is_original=True)
+    dialog.show_quantizations(quantization_rows(own, OFFERS, REPORT, ()), REPORT, True)
     dialog.show_words("qwen2.5-7b: timing Q4_0.")
     dialog.show_busy(True)
     return dialog

@@ -1,9 +1,8 @@
 """Measures a target next to other quantizations of it: what passes cost here, and how far apart the distributions are.
 
-Two forms are loaded side by side and take turns, so that the drift of the machine's speed falls on both. Where they do
-not fit into memory together, they are loaded one after the other, the original before and after; of its distributions
-the likeliest tokens are kept meanwhile.
-"""
+Two quantizations are loaded side by side and take turns, so that the drift of the machine's speed falls on both. Where
+they do not fit into memory together, they are loaded one after the other, the original before and after; of its
+distributions the likeliest tokens are kept meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import NotPossible
-from engine.values.forms import Distance, TuneStep
+from engine.values.quantizations import Distance, TuneStep
 from engine.values.replies import ReplyListener, StopReason
 from engine.values.stop_signal import StopSignal
 
@@ -188,7 +187,7 @@ class Measuring:
         quietly: Quietly = at_once,
         on_step: Callable[[TuneStep, float], None] = lambda _step, _share: None,
     ) -> None:
-        """`load` loads a file of its weights, whatever the form."""
+        """`load` loads a file of its weights, whatever the quantization."""
         self._original = original
         self._load = load
         self._extent = extent
@@ -209,9 +208,9 @@ class Measuring:
         with closing(self._load(self._original)) as original:
             self._time([original])
 
-    def beside(self, form: Path) -> Compared:
+    def beside(self, quantization: Path) -> Compared:
         """Compares with both in memory."""
-        with closing(self._load(self._original)) as original, closing(self._load(form)) as other:
+        with closing(self._load(self._original)) as original, closing(self._load(quantization)) as other:
             ours, others = self._time([original, other])
             self._write(original)
 
@@ -223,13 +222,13 @@ class Measuring:
             distance = self._distance(look)
         return Compared(*ratios(ours, others), distance)
 
-    def apart(self, form: Path) -> Compared:
+    def apart(self, quantization: Path) -> Compared:
         """Compares with one of them in memory at a time."""
         with closing(self._load(self._original)) as original:
             (before,) = self._time([original])
             self._write(original)
             self._keep(original)
-        with closing(self._load(form)) as other:
+        with closing(self._load(quantization)) as other:
             (others,) = self._time([other], is_original=False)
 
             def look(place: int, stop: StopSignal) -> list[_Look]:
@@ -259,7 +258,7 @@ class Measuring:
         return turns
 
     def _write(self, original: Target) -> None:
-        """The replies along which distributions are compared, once for all forms."""
+        """The replies along which distributions are compared, once for all quantizations."""
         if self._passages:
             return
         prompts = (*self._extent.own_prompts, *PROMPTS)[: self._extent.num_prompts]

@@ -1,4 +1,4 @@
-"""Forms of a target's weights: what each costs and is worth here, and making one."""
+"""Quantizations of a target's weights: what each costs and is worth here, and making one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from engine.backend.library.library_service import LibraryService
-from engine.backend.library.tuning.comparing import CONTEXT_SIZE, FormBench, LoadSource
+from engine.backend.library.tuning.comparing import CONTEXT_SIZE, LoadSource, QuantizationBench
 from engine.backend.library.tuning.measuring import PROMPTS, QUICK, USUAL, Extent
 from engine.backend.quiet import Quiet
 from engine.backend.storage import Repository
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.model_files import models_folder
 from engine.speculation.model.files.sources import (
-    StarterForm,
+    StarterQuantization,
     file_source,
     is_known,
     starter_in_use,
@@ -29,31 +29,31 @@ from engine.speculation.model.files.sources import (
 )
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.model.llama.cpu import usable_cores
-from engine.speculation.model.llama.forms import (
-    FORMS,
-    USUAL_FORMS,
-    check_form,
+from engine.speculation.model.llama.quantizations import (
+    QUANTIZATIONS,
+    USUAL_QUANTIZATIONS,
     check_free,
-    form_path,
-    form_sizes,
+    check_quantization,
     free_bytes,
-    make_form,
+    make_quantization,
+    quantization_path,
+    quantization_sizes,
     settle,
 )
 from engine.speculation.model.llama.runtime import read_runtime
 from engine.speculation.model.loading import check_memory
 from engine.values.config import TargetSettings
 from engine.values.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
-from engine.values.forms import FormFigures, FormOffer, TuneProgress, TuneReport, TuneStep
+from engine.values.quantizations import QuantizationFigures, QuantizationOffer, TuneProgress, TuneReport, TuneStep
 from engine.values.requests import NEVER, ignore
 from engine.values.sentences import say
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import TargetSource
 
-_STARTER_FORMS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
+_STARTER_QUANTIZATIONS = ("Q8_0",)  # that it may be used in: all smaller ones are further away than is allowed
 _WORKSHOP = ".forms-"
 _Progress = Callable[[TuneProgress], object]
-_LONGEST_S = 24 * 3600.0  # that one form takes to be made and measured
+_LONGEST_S = 24 * 3600.0  # that one quantization takes to be made and measured
 
 
 @dataclass(frozen=True)
@@ -68,53 +68,55 @@ class TuningService:
     _quiet: Quiet = Quiet()
     _rest: Callable[[], AbstractContextManager[None]] = nullcontext  # nothing learns inside
 
-    def offers(self, path: Path, stop: StopSignal = NEVER) -> tuple[FormOffer, ...]:
-        """All forms that could be made, largest first. Raises TargetMissing, NotPossible and Cancelled."""
+    def offers(self, path: Path, stop: StopSignal = NEVER) -> tuple[QuantizationOffer, ...]:
+        """All quantizations that could be made, largest first. Raises TargetMissing, NotPossible and Cancelled."""
         path = self._original(path)
-        forms = tuple(form for form in FORMS if form != _quantization(path))
-        sizes = form_sizes(path, forms, stop)
+        quantizations = tuple(quantization for quantization in QUANTIZATIONS if quantization != _quantization(path))
+        sizes = quantization_sizes(path, quantizations, stop)
         folder = self._folder_beside(path)
         free = free_bytes(folder)
         offers = []
-        for form in forms:
-            size, place = sizes[form], form_path(path, form, folder)
+        for quantization in quantizations:
+            size, place = sizes[quantization], quantization_path(path, quantization, folder)
             problem = say("llama.cpp cannot make it: {complaint}.", complaint=size.complaint) if size.complaint else ""
             if place.exists():
                 problem = say("{name} is there already.", name=place.name)
             elif size.num_bytes > free:
                 problem = say("There is no room for it in {folder}.", folder=folder)
-            offers.append(FormOffer(form, size.num_bytes, place, problem, form in USUAL_FORMS))
+            offers.append(
+                QuantizationOffer(quantization, size.num_bytes, place, problem, quantization in USUAL_QUANTIZATIONS)
+            )
         return tuple(sorted(offers, key=lambda offer: -offer.size_bytes))
 
-    def make(self, path: Path, form: str, stop: StopSignal = NEVER, progress: _Progress = ignore) -> Path:
-        """Makes a form that stays, and adds its file to the library. Raises TargetMissing, NotPossible and
+    def make(self, path: Path, quantization: str, stop: StopSignal = NEVER, progress: _Progress = ignore) -> Path:
+        """Makes a quantization that stays, and adds its file to the library. Raises TargetMissing, NotPossible and
         Cancelled."""
         path = self._original(path)
-        self._check_forms(path, (form,))
-        made = form_path(path, form, self._folder_beside(path))
+        self._check_quantizations(path, (quantization,))
+        made = quantization_path(path, quantization, self._folder_beside(path))
         on_step = _in_percents(progress)
-        make_form(path, form, made, stop, partial(on_step, form, TuneStep.MAKING))
+        make_quantization(path, quantization, made, stop, partial(on_step, quantization, TuneStep.MAKING))
         self._library().take_in(made)
         return made
 
     def tune(
         self,
         path: Path,
-        forms: Sequence[str] | None = None,
+        quantizations: Sequence[str] | None = None,
         keeps: bool = False,
         own_prompts: bool = False,
         stop: StopSignal = NEVER,
         progress: _Progress = ignore,
     ) -> tuple[TuneReport, tuple[Path, ...]]:
-        """Measures what a target's passes cost on this machine, and compares it with forms (None: the usual ones) that
-        are made for that, and kept in the library if it `keeps` them. Replies compared are those to the user's
-        `own_prompts`, as far as there are enough. Returns the report, which is stored, and the files that were kept.
-        Raises what loading raises, NotPossible and Cancelled."""
+        """Measures what a target's passes cost on this machine, and compares it with quantizations (None: the usual
+        ones) that are made for that, and kept in the library if it `keeps` them. Replies compared are those to the
+        user's `own_prompts`, as far as there are enough. Returns the report, which is stored, and the files that were
+        kept. Raises what loading raises, NotPossible and Cancelled."""
         path = self._original(path)
         folder = self._folder_beside(path)
-        wanted = self._usual_forms(path) if forms is None else tuple(forms)
+        wanted = self._usual_quantizations(path) if quantizations is None else tuple(quantizations)
         if keeps:
-            check_free([form_path(path, form, folder) for form in wanted])
+            check_free([quantization_path(path, quantization, folder) for quantization in wanted])
         with _workshop(folder) as workshop:
             extent = self._with_prompts(USUAL, own_prompts)
             report, made = self._measure(path, wanted, workshop, stop, progress, extent, lambda _figures: keeps)
@@ -127,34 +129,34 @@ class TuningService:
 
     def tune_starter(
         self,
-        forms: Sequence[str] | None = None,
+        quantizations: Sequence[str] | None = None,
         is_quick: bool = False,
         again: bool = True,
         own_prompts: bool = False,
         stop: StopSignal = NEVER,
         progress: _Progress = ignore,
     ) -> tuple[str, TuneReport | None]:
-        """Uses the starter in the fastest form that is near enough to the installed one, from its next loading on.
-        Returns this form (empty: as it was installed), and what was measured: None if it was decided before and is not
-        to be decided `again`. Raises TargetMissing, and what `tune` does."""
+        """Uses the starter in the fastest quantization that is near enough to the installed one, from its next loading
+        on. Returns this quantization (empty: as it was installed), and what was measured: None if it was decided before
+        and is not to be decided `again`. Raises TargetMissing, and what `tune` does."""
         installed = starter_source()
-        choice = StarterForm(self._data_dir, installed.identity)
+        choice = StarterQuantization(self._data_dir, installed.identity)
         if not again and (choice.is_undone or self._is_measured(installed)):
-            return self._starter_form(choice), None
-        usual = _STARTER_FORMS if is_quick else self._usual_forms(installed.path)
+            return self._starter_quantization(choice), None
+        usual = _STARTER_QUANTIZATIONS if is_quick else self._usual_quantizations(installed.path)
         before = starter_in_use(self._data_dir)
         with _workshop(choice.folder) as workshop:
             extent = self._with_prompts(QUICK if is_quick else USUAL, own_prompts)
-            wanted = tuple(forms or usual)
+            wanted = tuple(quantizations or usual)
             report, made = self._measure(installed.path, wanted, workshop, stop, progress, extent, _is_free)
-            choice.use(made.get(report.advice.form))
+            choice.use(made.get(report.advice.quantization))
         self._follow_starter(before)
-        return self._starter_form(choice), report
+        return self._starter_quantization(choice), report
 
     def reset_starter(self) -> None:
         """Uses the starter as it was installed, until it is tuned again. Raises TargetMissing and FileUnusable."""
         before = starter_in_use(self._data_dir)
-        StarterForm(self._data_dir, starter_source().identity).use(None, is_wish=True)
+        StarterQuantization(self._data_dir, starter_source().identity).use(None, is_wish=True)
         self._follow_starter(before)
 
     def _with_prompts(self, extent: Extent, own: bool) -> Extent:
@@ -176,22 +178,22 @@ class TuningService:
     def _measure(
         self,
         path: Path,
-        forms: Sequence[str],
+        quantizations: Sequence[str],
         workshop: Path,
         stop: StopSignal,
         progress: _Progress,
         extent: Extent,
-        keeps: Callable[[FormFigures], bool],
+        keeps: Callable[[QuantizationFigures], bool],
     ) -> tuple[TuneReport, dict[str, Path]]:
-        """Compares as `FormBench.compare` does, and stores the report."""
+        """Compares as `QuantizationBench.compare` does, and stores the report."""
         source, settings = self._source(path), self._settings(path)
-        self._check_forms(path, forms)
+        self._check_quantizations(path, quantizations)
         check_memory(path, settings)
         quietly, on_step = partial(self._quiet.run, stop=stop), _in_percents(progress)
-        bench = FormBench(source, settings, self._load_source, quietly, stop, on_step)
+        bench = QuantizationBench(source, settings, self._load_source, quietly, stop, on_step)
         try:
             with self._rest():
-                report, made = bench.compare(forms, workshop, extent, keeps)
+                report, made = bench.compare(quantizations, workshop, extent, keeps)
         except Interrupted:
             raise Cancelled("Measuring {name} was cancelled.", name=source.name) from None
         self._repository.save_tune_report(source.identity, report)
@@ -216,32 +218,32 @@ class TuningService:
     def _is_measured(self, source: TargetSource) -> bool:
         """True if it was measured with this build and number of threads, on a machine that was idle enough."""
         report = self._repository.tune_reports(read_runtime().key).get(source.identity)
-        if report is None or not report.forms:
+        if report is None or not report.quantizations:
             return False
         return report.is_sure and report.threads == (self._settings(source.path).threads or usable_cores())
 
     def _original(self, path: Path) -> Path:
-        """The installed starter, where `path` is the form that is used in its place."""
+        """The installed starter, where `path` is the quantization that is used in its place."""
         installed = _installed_starter()
         if installed is not None and path == starter_in_use(self._data_dir).path:
             return installed
         return path
 
-    def _usual_forms(self, path: Path) -> tuple[str, ...]:
+    def _usual_quantizations(self, path: Path) -> tuple[str, ...]:
         own = _quantization(path)
-        return tuple(form for form in USUAL_FORMS if form != own)
+        return tuple(quantization for quantization in USUAL_QUANTIZATIONS if quantization != own)
 
-    def _check_forms(self, path: Path, forms: Sequence[str]) -> None:
+    def _check_quantizations(self, path: Path, quantizations: Sequence[str]) -> None:
         """Raises TargetMissing, and NotPossible for what cannot be made of a file."""
         own = _quantization(path)
-        for form in forms:
-            check_form(form)
-            if form == own:
+        for quantization in quantizations:
+            check_quantization(quantization)
+            if quantization == own:
                 raise NotPossible(
-                    "{name} is already in {form}; choose another quantization.", name=path.name, form=form
+                    "{name} is already in {form}; choose another quantization.", name=path.name, form=quantization
                 )
 
-    def _starter_form(self, choice: StarterForm) -> str:
+    def _starter_quantization(self, choice: StarterQuantization) -> str:
         return "" if choice.path is None else _quantization(choice.path)
 
     def _folder_beside(self, path: Path) -> Path:
@@ -273,12 +275,12 @@ def _in_percents(progress: _Progress) -> Callable[[str, TuneStep, float], None]:
     """Reports progress in whole percents."""
     last: tuple[str, TuneStep, int] | None = None
 
-    def report(form: str, step: TuneStep, share: float) -> None:
+    def report(quantization: str, step: TuneStep, share: float) -> None:
         nonlocal last
-        at = form, step, int(100 * share)
+        at = quantization, step, int(100 * share)
         if at != last:
             last = at
-            progress(TuneProgress(form, step, share))
+            progress(TuneProgress(quantization, step, share))
 
     return report
 
@@ -296,5 +298,5 @@ def _quantization(path: Path) -> str:
     return "" if details is None else details.quantization
 
 
-def _is_free(figures: FormFigures) -> bool:
+def _is_free(figures: QuantizationFigures) -> bool:
     return figures.distance is not None and figures.distance.is_free

@@ -36,7 +36,7 @@ class _Note:
 _ADAPTER = TypeAdapter(_Note)
 
 
-class StarterForm:
+class StarterQuantization:
     """The quantization for the starter with this identity."""
 
     def __init__(self, data_dir: Path, identity: str) -> None:
@@ -139,8 +139,8 @@ def starter_in_use(data_dir: Path) -> TargetSource:
     """The starter in the quantization that is used in its place on this machine, or as installed. Raises
     TargetMissing."""
     installed = starter_source()
-    form = StarterForm(data_dir, installed.identity).path
-    return installed if form is None else replace(file_source(form), trusted=True)
+    quantization = StarterQuantization(data_dir, installed.identity).path
+    return installed if quantization is None else replace(file_source(quantization), trusted=True)
 
 
 def starter_path() -> Path:

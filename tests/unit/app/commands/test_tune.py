@@ -12,7 +12,7 @@ from engine import data_dir, open_repository
 from engine.backend.library.tuning.measuring import Extent
 from engine.factory import llama_cpp_build
 from engine.values.config import EngineConfig
-from engine.values.forms import Distance, FormFigures, TuneReport
+from engine.values.quantizations import Distance, QuantizationFigures, TuneReport
 from tests.fakes.tiny_models import tiny_llama
 from tests.unit.app.commands.test_models import NAME, Models, hub, models
 
@@ -28,7 +28,7 @@ def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_figures_of_each_form_are_shown_and_the_forms_removed(models: Models, tmp_path: Path) -> None:
+def test_figures_of_each_quantization_are_shown_and_the_quantizations_removed(models: Models, tmp_path: Path) -> None:
     path = tiny_llama(tmp_path / "tiny.gguf")
     code, output = models("tune", path, "--form", "q8_0, Q4_0")
     assert code == 0
@@ -54,7 +54,7 @@ def test_figures_as_json_are_one_object(models: Models, tmp_path: Path) -> None:
     assert set(found["advice"]) == {"form", "speed", "drafting_speed", "is_free", "faster"}
 
 
-def test_a_form_that_is_kept_is_in_the_library_under_its_name(models: Models, tmp_path: Path) -> None:
+def test_a_quantization_that_is_kept_is_in_the_library_under_its_name(models: Models, tmp_path: Path) -> None:
     path = tiny_llama(tmp_path / "tiny.gguf")
     code, output = models("tune", path, "--form", "Q8_0", "--keep")
     assert code == 0
@@ -82,10 +82,13 @@ def test_what_goes_wrong_is_told_and_exit_code_2(
     assert sentence in output
 
 
-def save(*forms: tuple[str, float]) -> None:
+def save(*quantizations: tuple[str, float]) -> None:
     """As if these had been measured, with V(1) in milliseconds."""
     far = Distance(0.1, 0.0, 0.9, 100)
-    first, *others = (FormFigures(form, f"file:{form}", 1000, ((1, ms / 1000),), 0.0, far) for form, ms in forms)
+    first, *others = (
+        QuantizationFigures(quantization, f"file:{quantization}", 1000, ((1, ms / 1000),), 0.0, far)
+        for quantization, ms in quantizations
+    )
     repository = open_repository(EngineConfig(data_dir()))
     report = TuneReport(llama_cpp_build(), 2, datetime.now(UTC), first, tuple(others))
     repository.save_tune_report("file:x", report)

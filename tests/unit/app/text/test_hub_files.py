@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from app.text.hub_files import Fit, advise
-from engine.values.forms import FormSpeed
+from engine.values.quantizations import QuantizationSpeed
 from engine.values.targets import HubFile
 
 GB = 1_000_000_000
@@ -31,7 +31,7 @@ def test_one_is_recommended_the_proven_one_that_fits() -> None:
 
 
 def test_forms_that_were_fastest_here_are_marked_and_none_without_measurements() -> None:
-    speeds = (FormSpeed("q4_k_m", 1.0), FormSpeed("Q2_K", 0.98), FormSpeed("Q8_0", 0.6))
+    speeds = (QuantizationSpeed("q4_k_m", 1.0), QuantizationSpeed("Q2_K", 0.98), QuantizationSpeed("Q8_0", 0.6))
     advice = advise(FILES, 16 * GB, 100 * GB, speeds)
     assert [each.file.quantization for each in advice if each.is_fast] == ["Q2_K", "q4_k_m"]
     assert [each.speed for each in advice] == [0.98, 1.0, 0.6, 0.0, 0.0]

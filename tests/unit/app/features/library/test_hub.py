@@ -21,7 +21,7 @@ from app.theme import ThemeKeeper
 from engine import SamplingSettings
 from engine.backend.hub.hub_service import HubService
 from engine.values.events import TargetInfo, TargetReady
-from engine.values.forms import FormSpeed
+from engine.values.quantizations import QuantizationSpeed
 from engine.values.targets import Downloaded, Downloading, HubFile, HubFiles, HubModel, LoadOrder, Purpose, Suggestion
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.unit.app.library_samples import Q4, Q8
@@ -136,7 +136,9 @@ def test_files_in_the_form_that_was_fastest_here_are_marked(desk: Desk) -> None:
     desk.asked(desk.hub.files).answer(HubFiles((Q4, Q8)))
     assert not any("fast" in row.tag for row in desk.page.files_view.rows.rows)
     desk.page.files_requested.emit("owner/model")
-    desk.asked(desk.hub.files).answer(HubFiles((Q4, Q8), (FormSpeed("Q4_K_M", 1.0), FormSpeed("Q8_0", 0.6))))
+    desk.asked(desk.hub.files).answer(
+        HubFiles((Q4, Q8), (QuantizationSpeed("Q4_K_M", 1.0), QuantizationSpeed("Q8_0", 0.6)))
+    )
     assert [row.tag.startswith("fast here, ") for row in desk.page.files_view.rows.rows] == [True, False]
 
 

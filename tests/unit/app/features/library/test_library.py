@@ -11,8 +11,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 
-from app.features.library.forms_dialog import FormsDialog
 from app.features.library.library import connect_library
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
@@ -437,15 +437,15 @@ def test_other_options_leave_the_drafter_of_a_model_alone(desk: Desk) -> None:
     assert desk.asked(desk.service.change_options)[1:] == [(QWEN.path, changed)]
 
 
-# Forms
+# Quantizations
 
 
 def test_forms_are_looked_at_from_a_model_and_one_of_them_is_used(desk: Desk) -> None:
     desk.window.library_action.trigger()
     desk.dialog.library.view.point_at(QWEN.reference)
-    desk.dialog.library.details.forms_button.click()
+    desk.dialog.library.details.quantizations_button.click()
     assert desk.asked(desk.bridge.engine.tuning.offers) == [(QWEN.path,)]
-    (forms,) = desk.window.findChildren(FormsDialog)
+    (forms,) = desk.window.findChildren(QuantizationsDialog)
     assert forms.isVisible()
     assert forms.heading.text() == QWEN.name
     forms.use_requested.emit(MAMBA.reference)

@@ -5,13 +5,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFormLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.library.form_wording import advice_words
+from app.features.library.quantization_wording import advice_words
 from app.features.library.target_details import PathField, TargetDetailsView
 from app.theme import ThemeKeeper
 from engine import SamplingSettings
 from engine.values.targets import LibraryTarget
-from tests.unit.app.form_samples import MEASURED, REPORT, STARTER_IN_Q8
 from tests.unit.app.library_samples import GONE, QWEN
+from tests.unit.app.quantization_samples import MEASURED, REPORT, STARTER_IN_Q8
 
 LABEL, FIELD = QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole
 PATH = "/home/someone/Documents/models/bartowski/Meta-Llama-3.1-8B-Instruct-GGUF/llama-3.1-8b.gguf"
@@ -75,6 +75,6 @@ def test_what_was_measured_of_a_model_is_told_and_nothing_else(qtbot: QtBot, kee
     shown = facts(view, STARTER_IN_Q8)
     assert shown["Speed here"] == "147 tok/s without speed-up", "in the form that is used"
     assert shown["Other quantizations"].startswith("The starter model uses Q8_0: 1.24 times as fast")
-    assert not view.forms_button.isHidden()
+    assert not view.quantizations_button.isHidden()
     facts(view, GONE)
-    assert view.forms_button.isHidden()
+    assert view.quantizations_button.isHidden()

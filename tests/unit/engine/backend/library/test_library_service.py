@@ -236,7 +236,7 @@ def test_speeds_of_suggestions_are_estimated_from_what_was_measured_here(desk: D
 def test_a_downloaded_projector_goes_with_the_last_model_that_sees_with_it(desk: Desk, tmp_path: Path) -> None:
     folder = tmp_path / "models" / "somebody--a-GGUF"
     folder.mkdir(parents=True)
-    models = [tiny_llama(folder / f"a-{form}.gguf") for form in ("Q4_0", "Q8_0")]
+    models = [tiny_llama(folder / f"a-{quantization}.gguf") for quantization in ("Q4_0", "Q8_0")]
     projector = write_projector(folder / "mmproj-F16.gguf", width_of(models[0]))
     own = tiny_llama(tmp_path / "own.gguf")
     own_projector = write_projector(tmp_path / "mmproj-own.gguf", width_of(own))

@@ -23,11 +23,11 @@ from engine.backend.library.tuning.measuring import (
     write_passage,
 )
 from engine.speculation.model.interface import FloatRows, Interrupted, Target
-from engine.speculation.model.llama.forms import make_form
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.quantizations import make_quantization
 from engine.values.config import TargetSettings
 from engine.values.errors import NotPossible
-from engine.values.forms import TuneStep
+from engine.values.quantizations import TuneStep
 from engine.values.stop_signal import StopSignal
 from tests.fakes.clock import FakeClock
 from tests.fakes.target import FakeTarget
@@ -41,11 +41,11 @@ def load(path: Path) -> Target:
 
 
 @pytest.fixture(scope="module")
-def forms(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def quantizations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A tiny model, and the same as Q4_0."""
     folder = tmp_path_factory.mktemp("forms")
     original = tiny_llama(folder / "tiny.gguf")
-    make_form(original, "Q4_0", folder / "tiny-Q4_0.gguf", StopSignal())
+    make_quantization(original, "Q4_0", folder / "tiny-Q4_0.gguf", StopSignal())
     return original, folder / "tiny-Q4_0.gguf"
 
 
@@ -118,8 +118,8 @@ def test_single_turns_that_are_disturbed_change_nothing() -> None:
     assert ratios(calm[:2], disturbed[:2])[1] == 1, "too few to tell"
 
 
-def test_a_form_is_as_far_from_the_original_as_its_distributions_are(forms: tuple[Path, Path]) -> None:
-    original, other = forms
+def test_a_quantization_is_as_far_from_the_original_as_its_distributions_are(quantizations: tuple[Path, Path]) -> None:
+    original, other = quantizations
     steps: list[tuple[TuneStep, float]] = []
     measuring = Measuring(original, load, SMALL, on_step=lambda *step: steps.append(step))
     near, far = measuring.beside(original), measuring.beside(other)
@@ -133,8 +133,10 @@ def test_a_form_is_as_far_from_the_original_as_its_distributions_are(forms: tupl
     assert [share for step, share in steps if step is TuneStep.WRITING] == [0.25, 0.5, 0.75, 1.0], "once for all"
 
 
-def test_forms_that_do_not_fit_beside_each_other_are_loaded_one_after_the_other(forms: tuple[Path, Path]) -> None:
-    original, other = forms
+def test_quantizations_that_do_not_fit_beside_each_other_are_loaded_one_after_the_other(
+    quantizations: tuple[Path, Path],
+) -> None:
+    original, other = quantizations
     loaded: list[Path] = []
     num_open = 0
 
@@ -169,8 +171,8 @@ def test_a_model_that_takes_nothing_back_is_measured_too(tmp_path: Path) -> None
     assert measuring.beside(original).distance.mean_kl == pytest.approx(0, abs=1e-6)
 
 
-def test_some_replies_are_greedy_and_others_drawn(forms: tuple[Path, Path]) -> None:
-    with closing(load(forms[0])) as target:
+def test_some_replies_are_greedy_and_others_drawn(quantizations: tuple[Path, Path]) -> None:
+    with closing(load(quantizations[0])) as target:
         for wants_greedy in (True, False):
             passage = write_passage(target, "Say something.", wants_greedy, 8, StopSignal())
             assert passage == write_passage(target, "Say something.", wants_greedy, 8, StopSignal())
@@ -191,8 +193,8 @@ def test_a_model_that_says_nothing_cannot_be_compared() -> None:
         Measuring(Path("x"), lambda _path: FakeTarget(), SMALL).beside(Path("y"))
 
 
-def test_work_that_was_disturbed_is_done_anew(forms: tuple[Path, Path]) -> None:
-    original, other = forms
+def test_work_that_was_disturbed_is_done_anew(quantizations: tuple[Path, Path]) -> None:
+    original, other = quantizations
     num_disturbed = 0
 
     def disturbed(work: Callable[[StopSignal], object]) -> object:
@@ -219,9 +221,9 @@ def test_the_error_of_a_distance_is_that_of_replies() -> None:
     assert apart.kl_error == pytest.approx(0.2 * 0.5**0.5 / 2)
 
 
-def test_the_users_prompts_come_before_the_built_in_ones(forms: tuple[Path, Path]) -> None:
+def test_the_users_prompts_come_before_the_built_in_ones(quantizations: tuple[Path, Path]) -> None:
     asked = replace(SMALL, own_prompts=("the and a", "abc"))
-    own = Measuring(forms[0], load, asked).beside(forms[1]).distance
-    built_in = Measuring(forms[0], load, SMALL).beside(forms[1]).distance
+    own = Measuring(quantizations[0], load, asked).beside(quantizations[1]).distance
+    built_in = Measuring(quantizations[0], load, SMALL).beside(quantizations[1]).distance
     assert (own.num_own, built_in.num_own) == (2, 0)
     assert own.mean_kl != built_in.mean_kl

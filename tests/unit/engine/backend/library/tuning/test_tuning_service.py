@@ -13,19 +13,19 @@ import pytest
 
 from engine.backend.library.library_service import LibraryService
 from engine.backend.library.saved_downloads import SavedDownloads
-from engine.backend.library.tuning.comparing import FormBench
+from engine.backend.library.tuning.comparing import QuantizationBench
 from engine.backend.library.tuning.measuring import Extent
 from engine.backend.library.tuning.tuning_service import TuningService
 from engine.backend.storage import Repository
 from engine.loading import load_target
 from engine.speculation.model.files.identity import file_identity
-from engine.speculation.model.llama.forms import make_form
+from engine.speculation.model.llama.quantizations import make_quantization
 from engine.speculation.model.llama.runtime import read_runtime
 from engine.values.config import TargetOptions, TargetSettings
 from engine.values.conversations import Role
 from engine.values.errors import Cancelled, NotPossible, TargetMissing, TargetUnusable
 from engine.values.events import Event, TargetsListed
-from engine.values.forms import Distance, FormFigures, TuneProgress, TuneReport
+from engine.values.quantizations import Distance, QuantizationFigures, TuneProgress, TuneReport
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LibraryTarget
 from tests.fakes.gguf import write
@@ -69,46 +69,46 @@ def original(tmp_path: Path) -> Path:
     return tiny_llama(tmp_path / "mine" / "tiny.gguf")
 
 
-def test_a_target_is_measured_beside_other_forms_which_are_removed(desk: Desk, original: Path) -> None:
+def test_a_target_is_measured_beside_other_quantizations_which_are_removed(desk: Desk, original: Path) -> None:
     desk.library.add((original,))
     told: list[TuneProgress] = []
     report, _ = desk.service.tune(original, ("Q8_0", "Q4_0"), progress=told.append)
-    assert [each.form for each in report.forms] == ["Q8_0", "Q4_0"]
-    near, far = (each.distance for each in report.forms)
+    assert [each.quantization for each in report.quantizations] == ["Q8_0", "Q4_0"]
+    near, far = (each.distance for each in report.quantizations)
     assert near is not None
     assert far is not None
     assert near.mean_kl < far.mean_kl
     assert report.original.identity == file_identity(original)
-    assert report.original.size_bytes == original.stat().st_size > report.forms[0].size_bytes
+    assert report.original.size_bytes == original.stat().st_size > report.quantizations[0].size_bytes
     assert list(original.parent.iterdir()) == [original]
-    assert {(each.form, each.step.value) for each in told} >= {
+    assert {(each.quantization, each.step.value) for each in told} >= {
         ("Q8_0", "making"), ("Q8_0", "writing"), ("Q4_0", "timing"), ("Q4_0", "comparing"),
     }  # fmt: skip
     assert desk.listed()["tiny"].tuned == desk.repository.tune_reports(BUILD)[report.original.identity]
 
 
-def test_the_target_alone_is_measured_where_no_form_is_asked_for(desk: Desk, original: Path) -> None:
+def test_the_target_alone_is_measured_where_no_quantization_is_asked_for(desk: Desk, original: Path) -> None:
     report, kept = desk.service.tune(original, ())
-    assert not report.forms
+    assert not report.quantizations
     assert not kept
     assert report.original.plain_tokens_per_s > 0
 
 
-def test_forms_that_are_kept_are_in_the_library(desk: Desk, original: Path) -> None:
+def test_quantizations_that_are_kept_are_in_the_library(desk: Desk, original: Path) -> None:
     report, kept = desk.service.tune(original, ("Q8_0",), keeps=True)
     assert kept == (original.parent / "tiny-Q8_0.gguf",)
-    assert file_identity(kept[0]) == report.forms[0].identity
+    assert file_identity(kept[0]) == report.quantizations[0].identity
     assert "tiny-Q8_0" in desk.listed()
     with pytest.raises(NotPossible, match="already exists"):
         desk.service.tune(original, ("Q8_0",), keeps=True)
 
 
-def test_a_form_that_is_made_is_in_the_library_and_offered_no_more(desk: Desk, original: Path) -> None:
+def test_a_quantization_that_is_made_is_in_the_library_and_offered_no_more(desk: Desk, original: Path) -> None:
     made = desk.service.make(original, "Q8_0")
     assert made == original.parent / "tiny-Q8_0.gguf"
     assert "tiny-Q8_0" in desk.listed()
     listed = desk.service.offers(original)
-    offers = {offer.form: offer for offer in listed}
+    offers = {offer.quantization: offer for offer in listed}
     assert offers["Q8_0"].problem == "tiny-Q8_0.gguf is there already."
     assert not offers["Q4_K_M"].problem
     assert offers["F16"].size_bytes > offers["Q8_0"].size_bytes == pytest.approx(made.stat().st_size, abs=20_000)
@@ -152,25 +152,27 @@ def test_what_cannot_be_measured_is_told(desk: Desk, original: Path, tmp_path: P
 
 
 @dataclass(frozen=True, slots=True)
-class FakeBench(FormBench):
-    """Makes forms, and finds what it is told to."""
+class FakeBench(QuantizationBench):
+    """Makes quantizations, and finds what it is told to."""
 
     def compare(
         self,
-        forms: Sequence[str],  # noqa: ARG002
+        quantizations: Sequence[str],  # noqa: ARG002
         folder: Path,
         extent: Extent,  # noqa: ARG002
-        keeps: Callable[[FormFigures], bool],
+        keeps: Callable[[QuantizationFigures], bool],
     ) -> tuple[TuneReport, dict[str, Path]]:
-        original = FormFigures("F32", self.source.identity, 100, ((1, 0.010),))
-        form = FormFigures("Q8_0", "file:x", 90, ((1, SPEED.seconds),), SPEED.error, Distance(SPEED.kl, 0.0, 0.99, 500))
+        original = QuantizationFigures("F32", self.source.identity, 100, ((1, 0.010),))
+        quantization = QuantizationFigures(
+            "Q8_0", "file:x", 90, ((1, SPEED.seconds),), SPEED.error, Distance(SPEED.kl, 0.0, 0.99, 500)
+        )
         file = folder / "tiny-Q8_0.gguf"
         made = {}
-        if keeps(form):
-            make_form(self.source.path, "Q8_0", file, self.stop)
+        if keeps(quantization):
+            make_quantization(self.source.path, "Q8_0", file, self.stop)
             made["Q8_0"] = file
         SPEED.num_measured += 1
-        return TuneReport(BUILD, 2, datetime.now(UTC), original, (form,)), made
+        return TuneReport(BUILD, 2, datetime.now(UTC), original, (quantization,)), made
 
 
 class Speed:
@@ -185,7 +187,7 @@ SPEED = Speed()
 def starter(desk: Desk, original: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny model as starter, whose Q8_0 is said to be faster and near."""
     monkeypatch.setattr("tests.unit.engine.backend.library.tuning.test_tuning_service.SPEED", Speed())
-    monkeypatch.setattr("engine.backend.library.tuning.tuning_service.FormBench", FakeBench)
+    monkeypatch.setattr("engine.backend.library.tuning.tuning_service.QuantizationBench", FakeBench)
     monkeypatch.setattr("engine.backend.library.tuning.tuning_service.usable_cores", lambda: 2)
     for module in ("engine.speculation.model.files.sources", "engine.backend.library.tuning.tuning_service"):
         monkeypatch.setattr(f"{module}.starter_path", lambda: original)
@@ -199,14 +201,14 @@ def the_starter(desk: Desk) -> LibraryTarget:
     return next(iter(targets))
 
 
-def test_the_starter_is_used_in_the_fastest_form_that_is_near(desk: Desk, starter: Path) -> None:
+def test_the_starter_is_used_in_the_fastest_quantization_that_is_near(desk: Desk, starter: Path) -> None:
     options = TargetOptions(TargetSettings(threads=2), system_prompt="Be brief.")
     desk.repository.change_target_options(starter, options)
-    form, report = desk.service.tune_starter(is_quick=True)
-    assert form == "Q8_0"
+    quantization, report = desk.service.tune_starter(is_quick=True)
+    assert quantization == "Q8_0"
     listed = the_starter(desk)
     assert listed.is_starter
-    assert listed.starter_form == "Q8_0"
+    assert listed.starter_quantization == "Q8_0"
     assert listed.path.parent.parent == desk.repository.data_dir / "starter"
     assert listed.options == options, "the user's settings go along"
     assert listed.tuned == report
@@ -217,7 +219,7 @@ def test_the_starter_is_used_in_the_fastest_form_that_is_near(desk: Desk, starte
     desk.service.reset_starter()
     back = the_starter(desk)
     assert back.path == starter
-    assert back.starter_form == ""
+    assert back.starter_quantization == ""
     assert back.options == options
     assert not listed.path.exists()
 
@@ -235,7 +237,7 @@ def test_what_was_decided_or_undone_is_thought_over_when_that_is_asked_for_only(
 
 
 @pytest.mark.parametrize(("name", "value"), [("seconds", 0.0099), ("kl", 0.02), ("error", 0.2)])
-def test_the_starter_stays_where_a_form_is_not_clearly_faster_or_not_near(
+def test_the_starter_stays_where_a_quantization_is_not_clearly_faster_or_not_near(
     desk: Desk, starter: Path, name: str, value: float
 ) -> None:
     setattr(SPEED, name, value)
@@ -251,7 +253,7 @@ def test_a_measurement_on_a_busy_machine_is_made_again(desk: Desk, starter: Path
     assert the_starter(desk).path != starter
 
 
-def test_the_starter_in_another_form_is_tuned_as_it_was_installed(desk: Desk, starter: Path) -> None:
+def test_the_starter_in_another_quantization_is_tuned_as_it_was_installed(desk: Desk, starter: Path) -> None:
     desk.service.tune_starter()
     used = the_starter(desk).path
     assert used != starter
@@ -267,7 +269,7 @@ def test_replies_to_what_the_user_asked_are_compared_if_wanted(desk: Desk, origi
     secret = desk.repository.create_conversation("y", "", incognito=True)
     desk.repository.add_message(secret.id, None, Role.USER, "abc")
     report, _ = desk.service.tune(original, ("Q8_0",), own_prompts=True)
-    distance = report.forms[0].distance
+    distance = report.quantizations[0].distance
     assert distance is not None
     assert distance.num_own == 1, "once, and neither long ones nor those of an incognito chat"
 

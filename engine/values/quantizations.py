@@ -1,8 +1,9 @@
-"""Forms of a target's weights: what passes cost in each on this machine, how far each is from the original, and advice.
+"""Quantizations of a target's weights: what passes cost in each on this machine, how far each is from the original, and
+advice.
 
-A form is the weights in one quantization. Another form is made from a file by llama.cpp, and what is given up in one
-step is not regained in the next: the distance is always to the file that it was made from, the original.
-"""
+A quantization is the weights in one quantization. Another quantization is made from a file by llama.cpp, and what is
+given up in one step is not regained in the next: the distance is always to the file that it was made from, the
+original."""
 
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from pathlib import Path
 from engine.values.sentences import Told
 
 MOST_KL = 0.01  # nats a token: beyond that distance nothing is swapped by itself
-CLEARLY_FASTER = 1.03  # times the original's speed: what a form must reach to be advised or adopted
+CLEARLY_FASTER = 1.03  # times the original's speed: what a quantization must reach to be advised or adopted
 _USUAL_CHANCE = 0.6  # that a draft token is accepted, for the speed with drafts
 _LARGEST_ERROR = 0.05  # of a ratio of speeds, for them to mean something
-_SPARED = 0.99  # of the other speed, that a form must keep: measurements are no better than that
+_SPARED = 0.99  # of the other speed, that a quantization must keep: measurements are no better than that
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """How far the distributions of a form are from the original's, at the tokens of replies that the original wrote."""
+    """How far the distributions of a quantization are from the original's, at the tokens of replies that the original
+    wrote."""
 
-    mean_kl: float  # nats a token: of the original's distribution to the form's
+    mean_kl: float  # nats a token: of the original's distribution to the quantization's
     kl_error: float  # standard error of that
     equal_greedy: float  # share of the tokens at which both find the same one likeliest
     num_tokens: int  # that this rests on
@@ -38,11 +40,11 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True)
-class FormFigures:
-    """What was measured of one form on this machine."""
+class QuantizationFigures:
+    """What was measured of one quantization on this machine."""
 
-    form: str  # a quantization, such as `Q8_0`
-    identity: str  # of its file, as in `TargetSource`; a form that is made again has the same
+    quantization: str  # a quantization, such as `Q8_0`
+    identity: str  # of its file, as in `TargetSource`; a quantization that is made again has the same
     size_bytes: int
     passes: tuple[tuple[int, float], ...]  # numbers of tokens, from 1 upwards, and V of them in seconds
     pass_error: float = 0.0  # standard error of their ratio to the original's, as a share of it
@@ -62,7 +64,7 @@ class FormFigures:
             speeds.append(written / seconds)
         return max(speeds)
 
-    def speeds_over(self, original: FormFigures) -> tuple[float, float]:
+    def speeds_over(self, original: QuantizationFigures) -> tuple[float, float]:
         """The ratios without drafts and with them."""
         return (
             self.plain_tokens_per_s / original.plain_tokens_per_s,
@@ -71,11 +73,11 @@ class FormFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class FormAdvice:
-    """Which form of the weights to use on this machine."""
+class QuantizationAdvice:
+    """Which quantization of the weights to use on this machine."""
 
-    form: str  # empty: the original
-    speed: float  # of plain writing in that form, over the original's
+    quantization: str  # empty: the original
+    speed: float  # of plain writing in that quantization, over the original's
     drafting_speed: float  # of writing with drafts, over the original's
     is_free: bool  # whether its distributions are near enough to swap it without asking
 
@@ -91,50 +93,57 @@ class TuneReport:
     build: str  # of llama.cpp, with the processor's features that it uses
     threads: int
     measured_at: datetime
-    original: FormFigures
-    forms: tuple[FormFigures, ...] = ()  # others of the same weights, in the order in which they were measured
+    original: QuantizationFigures
+    quantizations: tuple[
+        QuantizationFigures, ...
+    ] = ()  # others of the same weights, in the order in which they were measured
 
     @property
     def is_sure(self) -> bool:
         """True if the machine was idle enough for these speeds to mean something."""
-        return all(form.pass_error <= _LARGEST_ERROR for form in self.forms)
+        return all(quantization.pass_error <= _LARGEST_ERROR for quantization in self.quantizations)
 
     @property
-    def advice(self) -> FormAdvice:
-        """The fastest form that is near enough to be swapped without asking, or else the fastest; the original where
-        none is clearly faster."""
-        stay = FormAdvice("", 1.0, 1.0, is_free=True)
+    def advice(self) -> QuantizationAdvice:
+        """The fastest quantization that is near enough to be swapped without asking, or else the fastest; the original
+        where none is clearly faster."""
+        stay = QuantizationAdvice("", 1.0, 1.0, is_free=True)
         return max(self.faster, key=lambda advice: (advice.is_free, advice.gain), default=stay)
 
     @property
-    def faster(self) -> tuple[FormAdvice, ...]:
-        """All forms that are clearly faster than the original, fastest first."""
-        found = [advice for form in self.forms if (advice := self._weigh(form)) is not None]
+    def faster(self) -> tuple[QuantizationAdvice, ...]:
+        """All quantizations that are clearly faster than the original, fastest first."""
+        found = [advice for quantization in self.quantizations if (advice := self._weigh(quantization)) is not None]
         return tuple(sorted(found, key=lambda advice: -advice.gain))
 
-    def _weigh(self, form: FormFigures) -> FormAdvice | None:
+    def _weigh(self, quantization: QuantizationFigures) -> QuantizationAdvice | None:
         """None where it is not clearly faster: in plain writing or with drafts, and not slower in the other."""
-        speed, drafting_speed = form.speeds_over(self.original)
+        speed, drafting_speed = quantization.speeds_over(self.original)
         gain, other = max(speed, drafting_speed), min(speed, drafting_speed)
-        if gain < CLEARLY_FASTER or gain - 2 * form.pass_error < 1 or other < _SPARED:
+        if gain < CLEARLY_FASTER or gain - 2 * quantization.pass_error < 1 or other < _SPARED:
             return None
-        return FormAdvice(form.form, speed, drafting_speed, form.distance is not None and form.distance.is_free)
+        return QuantizationAdvice(
+            quantization.quantization,
+            speed,
+            drafting_speed,
+            quantization.distance is not None and quantization.distance.is_free,
+        )
 
 
 class TuneStep(StrEnum):
     """What is being done while a target is tuned."""
 
-    MAKING = "making"  # another form of the weights
+    MAKING = "making"  # another quantization of the weights
     WRITING = "writing"  # the original writes the replies to compare with
     TIMING = "timing"  # passes of both in turns
     COMPARING = "comparing"  # their distributions
 
 
 @dataclass(frozen=True, slots=True)
-class FormOffer:
-    """A form that could be made of a target."""
+class QuantizationOffer:
+    """A quantization that could be made of a target."""
 
-    form: str
+    quantization: str
     size_bytes: int  # that it will take; 0: not known
     path: Path  # where it would be kept
     problem: Told = ""  # why it cannot be made, in a sentence; empty if it can
@@ -142,17 +151,17 @@ class FormOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class FormSpeed:
+class QuantizationSpeed:
     """How fast a quantization is expected to write on this machine, from what was measured here."""
 
-    form: str
+    quantization: str
     speed: float  # over the fastest one's: 1 is the fastest
 
 
 @dataclass(frozen=True, slots=True)
 class TuneProgress:
-    """How far measuring or making forms has come."""
+    """How far measuring or making quantizations has come."""
 
-    form: str  # that is being made or measured; empty: the target as it is
+    quantization: str  # that is being made or measured; empty: the target as it is
     step: TuneStep
     progress: float  # of this step, 0 … 1

@@ -36,7 +36,7 @@ from engine.values.sentences import say
 from engine.values.stop_signal import StopSignal
 
 # Quantizations that need no statistics about the weights (an importance matrix), largest first.
-FORMS = {
+QUANTIZATIONS = {
     "F16": lib.LLAMA_FTYPE_MOSTLY_F16,
     "BF16": lib.LLAMA_FTYPE_MOSTLY_BF16,
     "Q8_0": lib.LLAMA_FTYPE_MOSTLY_Q8_0,
@@ -52,7 +52,7 @@ FORMS = {
     "IQ4_NL": lib.LLAMA_FTYPE_MOSTLY_IQ4_NL,
     "IQ4_XS": lib.LLAMA_FTYPE_MOSTLY_IQ4_XS,
 }
-USUAL_FORMS = ("Q8_0", "Q4_K_M", "Q4_0")  # quick to make; IQ4 takes twenty times as long
+USUAL_QUANTIZATIONS = ("Q8_0", "Q4_K_M", "Q4_0")  # quick to make; IQ4 takes twenty times as long
 
 _SPARE_BYTES = 64 << 20  # of the disk, for everything else
 _LONGEST_NAME = 200  # bytes, to leave room for the ending of a file that is being written
@@ -62,55 +62,59 @@ _SIZE = re.compile(r"(model|quant) size\s*=\s*([\d.]+) MiB")
 
 
 @dataclass(frozen=True, slots=True)
-class FormSize:
+class QuantizationSize:
     """The outcome of a quantization."""
 
     num_bytes: int  # of its file; 0 where it cannot be made
     complaint: str = ""  # llama.cpp's reason why it cannot
 
 
-def form_path(path: Path, form: str, folder: Path | None = None) -> Path:
+def quantization_path(path: Path, quantization: str, folder: Path | None = None) -> Path:
     """The path for this quantization of the model in `path`: next to it, or in `folder`, under its name."""
     name = without_quantization(model_name(path))
     while len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
         name = name[:-1]
-    return (path.parent if folder is None else folder) / f"{name}-{form}.gguf"
+    return (path.parent if folder is None else folder) / f"{name}-{quantization}.gguf"
 
 
-def check_form(form: str) -> None:
+def check_quantization(quantization: str) -> None:
     """Raises NotPossible for what cannot be made here."""
-    if form not in FORMS:
+    if quantization not in QUANTIZATIONS:
         raise NotPossible(
             "{form} cannot be made here; choose one of {forms}. (Smaller ones need statistics about the "
             "weights: download them.)",
-            form=form,
-            forms=", ".join(FORMS),
+            form=quantization,
+            forms=", ".join(QUANTIZATIONS),
         )
 
 
-def form_sizes(path: Path, forms: tuple[str, ...], stop: StopSignal) -> Mapping[str, FormSize]:
+def quantization_sizes(path: Path, quantizations: tuple[str, ...], stop: StopSignal) -> Mapping[str, QuantizationSize]:
     """The sizes of the files of these quantizations, without writing any. Raises NotPossible, and Cancelled when `stop`
     is set."""
-    for form in forms:
-        check_form(form)
+    for quantization in quantizations:
+        check_quantization(quantization)
     access = Access(reads=True, writes=(Path(os.devnull),))
-    answer = ask_child(_measure_sizes, (path, forms), stop.is_set, Limits(wall_s=_LOOK_S), access)
+    answer = ask_child(_measure_sizes, (path, quantizations), stop.is_set, Limits(wall_s=_LOOK_S), access)
     if answer is None:
         raise NotPossible("llama.cpp cannot read {name}; download it again.", name=path.name)
-    return {form: FormSize(*found) for form, found in json.loads(answer).items()}
+    return {quantization: QuantizationSize(*found) for quantization, found in json.loads(answer).items()}
 
 
-def make_form(
-    path: Path, form: str, target: Path, stop: StopSignal, on_progress: Callable[[float], None] = lambda _share: None
+def make_quantization(
+    path: Path,
+    quantization: str,
+    target: Path,
+    stop: StopSignal,
+    on_progress: Callable[[float], None] = lambda _share: None,
 ) -> None:
     """Quantizes the model in `path` to `target`, whole or not at all; `on_progress` is given the share that is written.
     Raises NotPossible, and Cancelled when `stop` is set."""
-    size = form_sizes(path, (form,), stop)[form]
+    size = quantization_sizes(path, (quantization,), stop)[quantization]
     if size.complaint:
         raise NotPossible(
             "{name} cannot be turned into {form} (llama.cpp: {complaint}).",
             name=path.name,
-            form=form,
+            form=quantization,
             complaint=size.complaint,
         )
     check_free([target])
@@ -125,7 +129,7 @@ def make_form(
     os.close(handle)
     unfinished = Path(name)
     try:
-        _write(path, form, unfinished, size.num_bytes, stop, on_progress)
+        _write(path, quantization, unfinished, size.num_bytes, stop, on_progress)
         settle(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -165,7 +169,12 @@ def free_bytes(folder: Path) -> int:
 
 
 def _write(
-    path: Path, form: str, unfinished: Path, num_bytes: int, stop: StopSignal, on_progress: Callable[[float], None]
+    path: Path,
+    quantization: str,
+    unfinished: Path,
+    num_bytes: int,
+    stop: StopSignal,
+    on_progress: Callable[[float], None],
 ) -> None:
     def look() -> bool:
         on_progress(min(1.0, unfinished.stat().st_size / num_bytes))
@@ -173,15 +182,15 @@ def _write(
 
     try:
         access = Access(reads=True, writes=(unfinished,))
-        complaint = ask_child(_quantize, (path, form, unfinished), look, Limits(), access)
+        complaint = ask_child(_quantize, (path, quantization, unfinished), look, Limits(), access)
     except Cancelled:
-        raise Cancelled("Making {form} of {name} was cancelled.", form=form, name=path.name) from None
+        raise Cancelled("Making {form} of {name} was cancelled.", form=quantization, name=path.name) from None
     if complaint is None or complaint:
         check_room(unfinished.parent, num_bytes - unfinished.stat().st_size)  # the usual reason
         raise NotPossible(
             "{name} cannot be turned into {form} (llama.cpp: {complaint}); try another quantization.",
             name=path.name,
-            form=form,
+            form=quantization,
             complaint=complaint or say("it ended"),
         )
     on_progress(1.0)
@@ -206,14 +215,14 @@ def _is_there(target: Path) -> NotPossible:
     return NotPossible("{target} already exists; use it, or move it away first.", target=target)
 
 
-def _quantize(path: Path, form: str, out: Path) -> str:
+def _quantize(path: Path, quantization: str, out: Path) -> str:
     """Runs in a child: quantizes. Returns llama.cpp's complaint; empty if it is done."""
     if sys.platform == "win32":
         psutil.Process().nice(psutil.IDLE_PRIORITY_CLASS)
     else:
         os.nice(_LEAST_PRIORITY)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    return _quantized(path, form, out, dry=False)
+    return _quantized(path, quantization, out, dry=False)
 
 
 def _end_with_parent() -> None:
@@ -224,7 +233,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _measure_sizes(path: Path, forms: tuple[str, ...]) -> str:
+def _measure_sizes(path: Path, quantizations: tuple[str, ...]) -> str:
     """Runs in a child."""
     num_bytes = sum(part.stat().st_size for part in part_paths(path))
     seen: list[logging.LogRecord] = []
@@ -232,12 +241,12 @@ def _measure_sizes(path: Path, forms: tuple[str, ...]) -> str:
     logger.setLevel(logging.DEBUG)
     logger.addHandler(_Collector(seen))
     found: dict[str, tuple[int, str]] = {}
-    for form in forms:
+    for quantization in quantizations:
         seen.clear()
-        complaint = _quantized(path, form, Path(os.devnull), dry=True)
+        complaint = _quantized(path, quantization, Path(os.devnull), dry=True)
         sizes = {kind: float(size) for each in seen for kind, size in _SIZE.findall(each.getMessage())}
         change = sizes.get("quant", 0.0) - sizes.get("model", 0.0)
-        found[form] = (0, complaint) if complaint else (max(0, num_bytes + int(change * 2**20)), "")
+        found[quantization] = (0, complaint) if complaint else (max(0, num_bytes + int(change * 2**20)), "")
     return json.dumps(found)
 
 
@@ -250,9 +259,9 @@ class _Collector(logging.Handler):
         self._seen.append(record)
 
 
-def _quantized(path: Path, form: str, out: Path, dry: bool) -> str:
+def _quantized(path: Path, quantization: str, out: Path, dry: bool) -> str:
     parameters = lib.llama_model_quantize_default_params()
-    parameters.ftype = FORMS[form]
+    parameters.ftype = QUANTIZATIONS[quantization]
     parameters.allow_requantize = True
     parameters.nthread = usable_cores()
     parameters.dry_run = dry

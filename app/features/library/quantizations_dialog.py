@@ -1,4 +1,4 @@
-"""Forms of a model's weights: measured beside the model, and kept if the user wants one."""
+"""Quantizations of a model's weights: measured beside the model, and kept if the user wants one."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
-from app.features.library.form_wording import FormRow, advice_words, needs_words
-from app.features.library.forms_table import FormsTable
+from app.features.library.quantization_wording import QuantizationRow, advice_words, needs_words
+from app.features.library.quantizations_table import QuantizationsTable
 from app.text.amounts import size_words
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.text.unseen import in_tip, wrapped
 from app.widgets.dialog_parts import Dialog, fill_dialog
 from app.widgets.layouts import Part, Placed, Stretch, in_row
 from app.widgets.parts import ProgressLine, button, set_up, words
-from engine.values.forms import TuneReport
+from engine.values.quantizations import TuneReport
 
 _WIDTH_PX = 820
 _ABOUT = QT_TRANSLATE_NOOP(
-    "FormsDialog",
+    "QuantizationsDialog",
     "A quantization is the same model with its weights stored in fewer bits. Some are faster on this computer, and "
     "most change its words a little. Each one you tick is made, timed, compared with the model, and removed again. "
     "The model itself does not change, and your chats go first.",
 )
 _OWN_TIP = QT_TRANSLATE_NOOP(
-    "FormsDialog",
+    "QuantizationsDialog",
     "Uses your latest prompts instead of built-in ones. Only the comparison is kept.",
 )
-_SAME_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Among those with practically the same words; takes seconds")
-_KEEP_TIP = QT_TRANSLATE_NOOP("FormsDialog", "Makes this quantization as a model of its own in the library")
+_SAME_TIP = QT_TRANSLATE_NOOP("QuantizationsDialog", "Among those with practically the same words; takes seconds")
+_KEEP_TIP = QT_TRANSLATE_NOOP("QuantizationsDialog", "Makes this quantization as a model of its own in the library")
 
 
-class FormsDialog(Dialog):
-    """Shows what is known of all forms of one model, and takes what the user wants of them. It stays open while that is
-    done, which goes on when it is closed.
+class QuantizationsDialog(Dialog):
+    """Shows what is known of all quantizations of one model, and takes what the user wants of them. It stays open while
+    that is done, which goes on when it is closed.
 
     Signals:
-        measure_requested(tuple, bool): measure these forms, by their names; whether along the user's own prompts.
-        keep_requested(str): make this form for the library.
+        measure_requested(tuple, bool): measure these, by name; whether along the user's own prompts.
+        keep_requested(str): make this quantization for the library.
         use_requested(str): load the model with this reference.
-        starter_tune_requested(): use the starter in its fastest form that says the same.
+        starter_tune_requested(): use the starter in its fastest quantization that says the same.
         starter_reset_requested(): use the starter as it came.
         cancel_requested(): end what is being done.
     """
@@ -57,7 +57,7 @@ class FormsDialog(Dialog):
         super().__init__((_WIDTH_PX, 0), parent)
         self.setWindowTitle(self.tr("Quantizations of a model"))
         self._report: TuneReport | None = None
-        self._original: FormRow | None = None
+        self._original: QuantizationRow | None = None
         self._is_busy = False
         self._done = 0.0
         self.heading = words("", self, kind="title")
@@ -72,7 +72,7 @@ class FormsDialog(Dialog):
             tip=self.tr(_SAME_TIP),
         )
         self.reset_button = button(self.tr("Use the original"), "outlined", self.starter, self.starter_reset_requested)
-        self.table = FormsTable(self)
+        self.table = QuantizationsTable(self)
         self.table.changed.connect(self._show_current)
         self.advice = set_up(words("", self), kind="title")
         own_prompts = QCheckBox(self.tr("Compare with my latest prompts"), self)
@@ -91,23 +91,26 @@ class FormsDialog(Dialog):
         self.show_busy(False)
 
     def show_model(self, name: str, starter: str, is_reset_possible: bool) -> None:
-        """`starter`: of the starter, in which form it is used, in a sentence; empty for all other models."""
+        """`starter`: of the starter, in which quantization it is used, in a sentence; empty for all other models."""
         self.heading.setText(name)
         self.starter.setVisible(bool(starter))
         self.starter_words.setText(starter)
         self.reset_button.setVisible(is_reset_possible)
 
-    def show_forms(self, rows: Sequence[FormRow], report: TuneReport | None, is_new: bool) -> None:
+    def show_quantizations(self, rows: Sequence[QuantizationRow], report: TuneReport | None, is_new: bool) -> None:
         """The model as it is first. `is_new`: of another model than before; else ticks stay as they are."""
         is_first = is_new or len(self.table.rows) < 2
         ticked = [row for row in rows if row.is_usual] if is_first else self.table.ticked
         current = None if is_first else self.table.current
-        advised = "" if report is None else report.advice.form
+        advised = "" if report is None else report.advice.quantization
         self._report, self._original = report, rows[0]
         self.table.show_rows(
-            rows, report, frozenset(row.form for row in ticked), advised if current is None else current.form
+            rows,
+            report,
+            frozenset(row.quantization for row in ticked),
+            advised if current is None else current.quantization,
         )
-        used = next((row.form for row in rows if row.is_used and not row.is_original), "")
+        used = next((row.quantization for row in rows if row.is_used and not row.is_original), "")
         self.advice.setText("" if report is None else advice_words(report, used))
         self.advice.setVisible(bool(self.advice.text()))
 
@@ -128,8 +131,8 @@ class FormsDialog(Dialog):
         self._show_current()
 
     def show_progress(self, share: float) -> None:
-        """`share` of it that is done, 0 … 1. It never goes back: where two forms do not fit into memory together, some
-        steps come twice."""
+        """`share` of it that is done, 0 … 1. It never goes back: where two quantizations do not fit into memory
+        together, some steps come twice."""
         self._done = max(self._done, share)
         self.progress.show_share(self._done)
 
@@ -168,17 +171,17 @@ class FormsDialog(Dialog):
         if row is None:
             return
         if row.here is not None:
-            self.keep_button.setText(self.tr("Use {form}").format(form=row.form))
+            self.keep_button.setText(self.tr("Use {form}").format(form=row.quantization))
             self.keep_button.setToolTip(in_tip(str(row.here)))
         else:
             size = size_words(row.size_bytes)
-            self.keep_button.setText(self.tr("Keep {form} ({size})").format(form=row.form, size=size))
+            self.keep_button.setText(self.tr("Keep {form} ({size})").format(form=row.quantization, size=size))
             self.keep_button.setToolTip(in_tip(row.problem or self.tr(_KEEP_TIP)))
         self.keep_button.setEnabled(row.here is not None or not (row.problem or self._is_busy))
 
     @Slot()
     def _on_measure(self) -> None:
-        self.measure_requested.emit(tuple(row.form for row in self.table.ticked), self.own_prompts.isChecked())
+        self.measure_requested.emit(tuple(row.quantization for row in self.table.ticked), self.own_prompts.isChecked())
 
     @Slot()
     def _on_keep(self) -> None:
@@ -188,7 +191,7 @@ class FormsDialog(Dialog):
         if row.here is not None:
             self.use_requested.emit(str(row.here))
         else:
-            self.keep_requested.emit(row.form)
+            self.keep_requested.emit(row.quantization)
 
     @Slot()
     def _on_cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""Forms of a model's weights: measured, compared and kept, as far as the user wants it."""
+"""Quantizations of a model's weights: measured, compared and kept, as far as the user wants it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,21 @@ from PySide6.QtCore import Signal, Slot
 
 from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller
-from app.features.library.form_wording import FormRow, advice_words, done_share, form_rows, progress_words, used_words
-from app.features.library.forms_dialog import FormsDialog
 from app.features.library.library_page import LibraryPage
+from app.features.library.quantization_wording import (
+    QuantizationRow,
+    advice_words,
+    done_share,
+    progress_words,
+    quantization_rows,
+    used_words,
+)
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.main_window import MainWindow
 from app.models.target_rows import target_title
 from app.widgets.dialog_parts import show_in_front
 from engine.values.events import TargetReady, TargetsListed
-from engine.values.forms import FormOffer, TuneProgress, TuneReport
+from engine.values.quantizations import QuantizationOffer, TuneProgress, TuneReport
 from engine.values.requests import Failure
 from engine.values.targets import LibraryTarget
 
@@ -30,16 +37,16 @@ class _Work:
 
     request: Request[Any]
     target: LibraryTarget  # as it was when this began
-    forms: Sequence[str] | None  # that are measured; None: one is only made
+    quantizations: Sequence[str] | None  # that are measured; None: one is only made
 
     def done_share(self, now: TuneProgress) -> float:
         """0 … 1"""
-        return now.progress if self.forms is None else done_share(now, self.forms)
+        return now.progress if self.quantizations is None else done_share(now, self.quantizations)
 
 
-class FormsController(Controller):
-    """Decides what the dialog of forms shows, and has forms measured and made, one after the other. No model but the
-    starter is ever used in another form unless the user chooses it.
+class QuantizationsController(Controller):
+    """Decides what the dialog of quantizations shows, and has quantizations measured and made, one after the other. No
+    model but the starter is ever used in another quantization unless the user chooses it.
 
     Signals:
         use_requested(str): the model with this reference is to be used.
@@ -52,18 +59,18 @@ class FormsController(Controller):
         self._targets: tuple[LibraryTarget, ...] = ()
         self._in_use = ""  # a reference
         self._shown: LibraryTarget | None = None
-        self._offers: tuple[FormOffer, ...] = ()
+        self._offers: tuple[QuantizationOffer, ...] = ()
         self._work: _Work | None = None
-        self._listing: Request[tuple[FormOffer, ...]] | None = None
+        self._listing: Request[tuple[QuantizationOffer, ...]] | None = None
         self._tuning = bridge.engine.tuning
-        self.dialog = FormsDialog(window)
+        self.dialog = QuantizationsDialog(window)
         self.dialog.measure_requested.connect(self._measure)
         self.dialog.keep_requested.connect(self._keep)
         self.dialog.use_requested.connect(self.use_requested)
         self.dialog.starter_tune_requested.connect(self._tune_starter)
         self.dialog.starter_reset_requested.connect(self._reset_starter)
         self.dialog.cancel_requested.connect(self._cancel)
-        page.forms_requested.connect(self._open)
+        page.quantizations_requested.connect(self._open)
         window.signs.measuring_requested.connect(partial(show_in_front, self.dialog))
         bridge.listen(TargetsListed, self._on_listed)
         bridge.listen(TargetReady, self._on_ready)
@@ -82,16 +89,16 @@ class FormsController(Controller):
         show_in_front(self.dialog)
 
     @Slot(tuple, bool)
-    def _measure(self, forms: tuple[str, ...], own_prompts: bool) -> None:
+    def _measure(self, quantizations: tuple[str, ...], own_prompts: bool) -> None:
         if (target := self._next) is not None:
-            request = self._bridge.ask(self._tuning.tune, target.path, forms, own_prompts=own_prompts)
+            request = self._bridge.ask(self._tuning.tune, target.path, quantizations, own_prompts=own_prompts)
             request.answered.connect(partial(self._on_measured, target))
-            self._begin(request, target, self.tr("{model} is being measured"), forms)
+            self._begin(request, target, self.tr("{model} is being measured"), quantizations)
 
     @Slot(str)
-    def _keep(self, form: str) -> None:
+    def _keep(self, quantization: str) -> None:
         if (target := self._next) is not None:
-            request = self._bridge.ask(self._tuning.make, target.path, form)
+            request = self._bridge.ask(self._tuning.make, target.path, quantization)
             request.answered.connect(self._on_made)
             self._begin(request, target, self.tr("A quantization of {model} is being made"), None)
 
@@ -119,10 +126,12 @@ class FormsController(Controller):
         if self._work is not None:
             self._work.request.stop()
 
-    def _begin(self, request: Request[Any], target: LibraryTarget, words: str, forms: Sequence[str] | None) -> None:
+    def _begin(
+        self, request: Request[Any], target: LibraryTarget, words: str, quantizations: Sequence[str] | None
+    ) -> None:
         request.progressed.connect(self._on_progress)
         request.failed.connect(self._on_failed)
-        self._work = _Work(request, target, forms)
+        self._work = _Work(request, target, quantizations)
         self._window.signs.measuring.tell(words.format(model=target_title(target)))
         self.dialog.show_busy(True)
         self.dialog.show_words(self.tr("Starts as soon as no reply is being written."))
@@ -168,26 +177,26 @@ class FormsController(Controller):
         self._show()
 
     @Slot(object)
-    def _on_offers(self, offers: tuple[FormOffer, ...]) -> None:
+    def _on_offers(self, offers: tuple[QuantizationOffer, ...]) -> None:
         if not self._offers and self._work is None:  # else the words say what came of the last wish
             self.dialog.show_words("")
         self._offers = offers
         self._show()
 
     def _on_starter_tuned(self, target: LibraryTarget, tuned: tuple[str, TuneReport | None]) -> None:
-        form, _ = tuned
+        quantization, _ = tuned
         stays = self.tr(
             "The starter model keeps its original quantization: no other with practically the same words is clearly "
             "faster here."
         )
-        now = self.tr("The starter model uses {form} from now on.").format(form=form)
-        self._end_starter(target, now if form else stays)
+        now = self.tr("The starter model uses {form} from now on.").format(form=quantization)
+        self._end_starter(target, now if quantization else stays)
 
     def _on_starter_reset(self, target: LibraryTarget, _answer: None) -> None:
         self._end_starter(target, self.tr("The starter model uses its original quantization from now on."))
 
     def _end_starter(self, target: LibraryTarget, words: str) -> None:
-        """Loads a starter that is in use again, as the user wanted another form of it."""
+        """Loads a starter that is in use again, as the user wanted another quantization of it."""
         self._end(words)
         self._tell(words)
         is_another = self._shown is not None and self._shown.path != target.path
@@ -217,7 +226,7 @@ class FormsController(Controller):
         self._list()  # there is another file now, or less room
 
     def _tell(self, words: str, made: Path | None = None) -> None:
-        """While the dialog is closed; `made` is the file of a new form."""
+        """While the dialog is closed; `made` is the file of a new quantization."""
         if self.dialog.isVisible():
             return
         if made is None:
@@ -230,14 +239,14 @@ class FormsController(Controller):
         if target is None:
             return
         report = target.tuned
-        own = "" if target.details is None or target.starter_form else target.details.quantization
-        size = 0 if target.starter_form else target.size_bytes
+        own = "" if target.details is None or target.starter_quantization else target.details.quantization
+        size = 0 if target.starter_quantization else target.size_bytes
         if report is not None:
-            own, size = report.original.form, report.original.size_bytes
+            own, size = report.original.quantization, report.original.size_bytes
         figures = None if report is None else report.original
-        starter = used_words(target.starter_form, own, report) if target.is_starter else ""
-        self.dialog.show_model(target_title(target), starter, bool(target.starter_form))
-        original = FormRow(own, size, figures, is_original=True, is_used=not target.starter_form)
+        starter = used_words(target.starter_quantization, own, report) if target.is_starter else ""
+        self.dialog.show_model(target_title(target), starter, bool(target.starter_quantization))
+        original = QuantizationRow(own, size, figures, is_original=True, is_used=not target.starter_quantization)
         here = (each.path for each in self._targets)
-        rows = form_rows(original, self._offers, report, here, target.starter_form)
-        self.dialog.show_forms(rows, report, is_new)
+        rows = quantization_rows(original, self._offers, report, here, target.starter_quantization)
+        self.dialog.show_quantizations(rows, report, is_new)

@@ -1,4 +1,4 @@
-"""Forms of models in the window: on a bridge without an engine, and with the real one and a tiny model."""
+"""Quantizations of models in the window: on a bridge without an engine, and with the real one and a tiny model."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
-from app.features.library.form_wording import FormRow
-from app.features.library.forms import FormsController
 from app.features.library.library_page import LibraryPage
+from app.features.library.quantization_wording import QuantizationRow
+from app.features.library.quantizations import QuantizationsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import EngineConfig, SamplingSettings
 from engine.backend.library.tuning.measuring import Extent
 from engine.values.events import TargetInfo, TargetReady, TargetsListed
-from engine.values.forms import TuneProgress, TuneStep
+from engine.values.quantizations import TuneProgress, TuneStep
 from engine.values.targets import LibraryTarget, LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.tiny_models import tiny_llama
-from tests.unit.app.form_samples import MEASURED, OFFERS, REPORT, STARTER_IN_Q8, STARTER_OFFERS, STARTER_REPORT
 from tests.unit.app.library_samples import QWEN, STARTER_TARGET, TARGETS
+from tests.unit.app.quantization_samples import MEASURED, OFFERS, REPORT, STARTER_IN_Q8, STARTER_OFFERS, STARTER_REPORT
 
 LEFT = Qt.MouseButton.LeftButton
 STARTER_MEASURED = replace(STARTER_TARGET, tuned=STARTER_REPORT)
@@ -35,7 +35,7 @@ class Desk:
     def __init__(self, window: MainWindow, keeper: ThemeKeeper, bridge: EngineBridge) -> None:
         self.window, self.bridge, self.tuning = window, bridge, bridge.engine.tuning
         self.page = LibraryPage(keeper, SamplingSettings(), window)
-        self.controller = FormsController(window, self.page, bridge)
+        self.controller = QuantizationsController(window, self.page, bridge)
         self.dialog = self.controller.dialog
         self.used: list[str] = []
         self.controller.use_requested.connect(self.used.append)
@@ -46,10 +46,10 @@ class Desk:
         return self.bridge.asked(method)[-1]
 
     def open(self, target: LibraryTarget | Path) -> None:
-        self.page.forms_requested.emit(target if isinstance(target, Path) else target.path)
+        self.page.quantizations_requested.emit(target if isinstance(target, Path) else target.path)
 
-    def point_at(self, form: str) -> None:
-        self.dialog.table.setCurrentCell([row.form for row in self.dialog.table.rows].index(form), 0)
+    def point_at(self, quantization: str) -> None:
+        self.dialog.table.setCurrentCell([row.quantization for row in self.dialog.table.rows].index(quantization), 0)
 
     @property
     def words(self) -> str:
@@ -85,7 +85,7 @@ def ready(bridge: FakeBridge, target: LibraryTarget) -> None:
     bridge.tell(TargetReady(info, LoadOrder(str(target.path))))
 
 
-def test_opened_it_asks_which_forms_can_be_made(desk: Desk) -> None:
+def test_opened_it_asks_which_quantizations_can_be_made(desk: Desk) -> None:
     desk.open(MEASURED)
     assert desk.dialog.isVisible()
     assert desk.words == "Checking which quantizations can be made…"
@@ -93,9 +93,9 @@ def test_opened_it_asks_which_forms_can_be_made(desk: Desk) -> None:
     assert first.args == (QWEN.path,)
     desk.open(MEASURED)
     first.answer(OFFERS)
-    assert [row.form for row in desk.dialog.table.rows] == ["Q4_K_M"]
+    assert [row.quantization for row in desk.dialog.table.rows] == ["Q4_K_M"]
     desk.asked(desk.tuning.offers).answer(OFFERS)
-    assert [row.form for row in desk.dialog.table.rows] == ["Q4_K_M", *(offer.form for offer in OFFERS)]
+    assert [row.quantization for row in desk.dialog.table.rows] == ["Q4_K_M", *(offer.quantization for offer in OFFERS)]
     assert desk.words == ""
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_read_is_told(desk: Desk) -> None:
     assert not desk.dialog.measure_button.isEnabled()
 
 
-def test_forms_are_measured_with_progress_and_shown_before_and_after(desk: Desk, bridge: FakeBridge) -> None:
+def test_quantizations_are_measured_with_progress_and_shown_before_and_after(desk: Desk, bridge: FakeBridge) -> None:
     assert [row.figures for row in desk.dialog.table.rows] == [None] * 7
     desk.dialog.own_prompts.setChecked(True)
     QTest.mouseClick(desk.dialog.measure_button, LEFT)
@@ -125,7 +125,7 @@ def test_forms_are_measured_with_progress_and_shown_before_and_after(desk: Desk,
     assert desk.words == "qwen2.5-7b: timing Q4_0."
     bridge.tell(TargetsListed((STARTER_TARGET, MEASURED)))
     asked.answer((REPORT, ()))
-    assert {row.form for row in desk.dialog.table.rows if row.figures} == {"Q4_K_M", "Q8_0", "IQ4_NL", "Q4_0"}
+    assert {row.quantization for row in desk.dialog.table.rows if row.figures} == {"Q4_K_M", "Q8_0", "IQ4_NL", "Q4_0"}
     assert desk.dialog.advice.text().startswith("Q4_0 would write 1.32 times as fast")
     assert desk.words == "Measured. Nothing was changed or kept."
     assert desk.dialog.measure_button.isEnabled()
@@ -176,7 +176,7 @@ def test_another_model_waits_until_this_one_is_measured(desk: Desk, bridge: Fake
     assert bridge.all_asked == []
 
 
-def test_a_form_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: FakeBridge) -> None:
+def test_a_quantization_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: FakeBridge) -> None:
     bridge.tell(TargetsListed((STARTER_TARGET, MEASURED)))
     desk.point_at("Q4_0")
     QTest.mouseClick(desk.dialog.keep_button, LEFT)
@@ -195,7 +195,7 @@ def test_a_form_is_kept_and_used_only_if_the_user_wants_it(desk: Desk, bridge: F
     assert desk.used == [str(made)]
 
 
-def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk) -> None:
+def test_a_kept_quantization_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk) -> None:
     desk.dialog.keep_requested.emit("Q4_0")
     desk.dialog.close()
     desk.asked(desk.tuning.make).answer(OFFERS[-1].path)
@@ -205,7 +205,9 @@ def test_a_kept_form_is_offered_in_a_toast_while_the_dialog_is_closed(desk: Desk
     assert desk.used == [str(OFFERS[-1].path)]
 
 
-def test_the_starter_is_used_in_its_fastest_form_and_as_it_came_again(starter: Desk, bridge: FakeBridge) -> None:
+def test_the_starter_is_used_in_its_fastest_quantization_and_as_it_came_again(
+    starter: Desk, bridge: FakeBridge
+) -> None:
     assert starter.dialog.starter_words.text() == "The starter model uses its original quantization, Q4_1."
     starter.dialog.starter_tune_requested.emit()
     assert starter.asked(starter.tuning.tune_starter).kwargs == {"is_quick": True}
@@ -252,15 +254,15 @@ def real(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("sound_models")
-def test_a_form_is_measured_kept_and_listed(qtbot: QtBot, real: Desk, tmp_path: Path) -> None:
+def test_a_quantization_is_measured_kept_and_listed(qtbot: QtBot, real: Desk, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     model = tiny_llama(tmp_path / "mine" / "tiny.gguf")
 
     def wait(is_so: Callable[[], bool]) -> None:
         qtbot.waitUntil(is_so, timeout=60_000)
 
-    def row() -> FormRow:
-        return next(row for row in real.dialog.table.rows if row.form == "Q8_0")
+    def row() -> QuantizationRow:
+        return next(row for row in real.dialog.table.rows if row.quantization == "Q8_0")
 
     real.bridge.ask(real.bridge.engine.library.add, (model,))
     wait(lambda: not real.bridge.is_at_work)

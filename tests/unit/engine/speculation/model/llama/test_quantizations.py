@@ -1,4 +1,4 @@
-"""Other forms of tiny models: whole or not at all, beside the original and never over a file."""
+"""Other quantizations of tiny models: whole or not at all, beside the original and never over a file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ import pytest
 from gguf import GGUFWriter
 
 from engine.speculation.model.files.facts import facts_of
-from engine.speculation.model.llama.forms import FORMS, USUAL_FORMS, form_path, form_sizes, make_form
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.quantizations import (
+    QUANTIZATIONS,
+    USUAL_QUANTIZATIONS,
+    make_quantization,
+    quantization_path,
+    quantization_sizes,
+)
 from engine.values.config import TargetSettings
 from engine.values.errors import Cancelled, NotPossible
 from engine.values.stop_signal import StopSignal
@@ -42,25 +48,27 @@ def digest(path: Path) -> str:
         ("ein Modell – größer.gguf", "ein Modell – größer-Q8_0.gguf"),
     ],
 )
-def test_a_form_is_named_after_its_original_and_lies_beside_it(name: str, expected: str, tmp_path: Path) -> None:
-    assert form_path(tmp_path / name, "Q8_0") == tmp_path / expected
-    assert form_path(tmp_path / name, "Q8_0", tmp_path / "x") == tmp_path / "x" / expected
+def test_a_quantization_is_named_after_its_original_and_lies_beside_it(
+    name: str, expected: str, tmp_path: Path
+) -> None:
+    assert quantization_path(tmp_path / name, "Q8_0") == tmp_path / expected
+    assert quantization_path(tmp_path / name, "Q8_0", tmp_path / "x") == tmp_path / "x" / expected
 
 
 def test_the_longest_name_leaves_room_for_the_ending_of_a_file_that_is_being_written(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / f"{'ü' * 120}.gguf")
-    made = form_path(original, "Q4_K_M")
-    make_form(original, "Q4_K_M", made, StopSignal())
+    made = quantization_path(original, "Q4_K_M")
+    make_quantization(original, "Q4_K_M", made, StopSignal())
     assert made.exists()
 
 
 @pytest.mark.parametrize("name", ["tiny.gguf", "-rf $(x)\n'%s'.gguf", "größer – {0}.gguf"])
-def test_a_form_is_what_was_asked_for_and_the_original_stays(tmp_path: Path, name: str) -> None:
+def test_a_quantization_is_what_was_asked_for_and_the_original_stays(tmp_path: Path, name: str) -> None:
     original = tiny_llama(tmp_path / name)
     before, shares = digest(original), [0.0]
-    made = form_path(original, "Q8_0")
-    expected = form_sizes(original, ("Q8_0",), StopSignal())["Q8_0"].num_bytes
-    make_form(original, "Q8_0", made, StopSignal(), shares.append)
+    made = quantization_path(original, "Q8_0")
+    expected = quantization_sizes(original, ("Q8_0",), StopSignal())["Q8_0"].num_bytes
+    make_quantization(original, "Q8_0", made, StopSignal(), shares.append)
     details = facts_of(made).details
     assert details is not None
     assert details.quantization == "Q8_0"
@@ -74,14 +82,14 @@ def test_a_form_is_what_was_asked_for_and_the_original_stays(tmp_path: Path, nam
     assert sorted(tmp_path.iterdir()) == sorted([original, made])
 
 
-def test_all_forms_can_be_made_of_weights_that_were_made_smaller_before(tmp_path: Path) -> None:
+def test_all_quantizations_can_be_made_of_weights_that_were_made_smaller_before(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
-    small = form_path(original, "Q4_0")
-    make_form(original, "Q4_0", small, StopSignal())
-    sizes = form_sizes(small, tuple(FORMS), StopSignal())
+    small = quantization_path(original, "Q4_0")
+    make_quantization(original, "Q4_0", small, StopSignal())
+    sizes = quantization_sizes(small, tuple(QUANTIZATIONS), StopSignal())
     assert not any(size.complaint for size in sizes.values())
     assert sizes["F16"].num_bytes > sizes["Q8_0"].num_bytes > sizes["Q4_0"].num_bytes > 0
-    assert set(USUAL_FORMS) <= set(FORMS)
+    assert set(USUAL_QUANTIZATIONS) <= set(QUANTIZATIONS)
 
 
 def test_a_model_in_parts_becomes_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +98,7 @@ def test_a_model_in_parts_becomes_one_file(tmp_path: Path, monkeypatch: pytest.M
     )
     tiny_llama(tmp_path / "tiny.gguf")
     first = tmp_path / "tiny-00001-of-00003.gguf"
-    make_form(first, "Q8_0", tmp_path / "made.gguf", StopSignal())
+    make_quantization(first, "Q8_0", tmp_path / "made.gguf", StopSignal())
     one, whole = facts_of(tmp_path / "made.gguf").details, facts_of(first).details
     assert one is not None
     assert whole is not None
@@ -103,7 +111,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     taken = tmp_path / "taken.gguf"
     taken.write_bytes(b"mine")
     with pytest.raises(NotPossible, match="already exists"):
-        make_form(original, "Q8_0", taken, StopSignal())
+        make_quantization(original, "Q8_0", taken, StopSignal())
 
     late = tmp_path / "late.gguf"
 
@@ -111,7 +119,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
         late.write_bytes(b"mine")
 
     with pytest.raises(NotPossible, match="already exists"):
-        make_form(original, "Q8_0", late, StopSignal(), take)
+        make_quantization(original, "Q8_0", late, StopSignal(), take)
     assert taken.read_bytes() == late.read_bytes() == b"mine"
     assert sorted(tmp_path.iterdir()) == [late, taken, original]
 
@@ -120,7 +128,7 @@ def test_cancelling_leaves_nothing(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     stop = StopSignal()
     with pytest.raises(Cancelled):
-        make_form(original, "Q8_0", tmp_path / "made.gguf", stop, lambda _share: stop.set())
+        make_quantization(original, "Q8_0", tmp_path / "made.gguf", stop, lambda _share: stop.set())
     assert list(tmp_path.iterdir()) == [original]
 
 
@@ -128,15 +136,15 @@ class Usage(NamedTuple):
     free: int
 
 
-def test_a_form_that_has_no_room_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quantization_that_has_no_room_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(1000))
     with pytest.raises(NotPossible, match="free some space"):
-        make_form(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
+        make_quantization(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [original]
 
 
-def fails(_path: Path, _form: str, out: Path) -> str:
+def fails(_path: Path, _quantization: str, out: Path) -> str:
     """Runs in the child, in place of llama.cpp on a full disk."""
     out.write_bytes(b"half of it")
     return "basic_ios::clear: iostream error"
@@ -146,23 +154,23 @@ def test_a_disk_that_fills_up_meanwhile_is_told_and_cleared(tmp_path: Path, monk
     original = tiny_llama(tmp_path / "tiny.gguf")
     free = iter([1 << 40, 1000])
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(next(free)))
-    monkeypatch.setattr("engine.speculation.model.llama.forms._quantize", fails)
+    monkeypatch.setattr("engine.speculation.model.llama.quantizations._quantize", fails)
     with pytest.raises(NotPossible, match="free some space"):
-        make_form(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
+        make_quantization(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [original]
 
 
 def test_what_llama_cpp_objects_to_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
-    monkeypatch.setattr("engine.speculation.model.llama.forms._quantize", fails)
+    monkeypatch.setattr("engine.speculation.model.llama.quantizations._quantize", fails)
     with pytest.raises(NotPossible, match="iostream error"):
-        make_form(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
+        make_quantization(original, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [original]
 
 
-def test_a_form_that_needs_statistics_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_quantization_that_needs_statistics_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(NotPossible, match=r"IQ2_XXS cannot be made here; choose one of .*Q8_0"):
-        make_form(tiny_llama(tmp_path / "tiny.gguf"), "IQ2_XXS", tmp_path / "made.gguf", StopSignal())
+        make_quantization(tiny_llama(tmp_path / "tiny.gguf"), "IQ2_XXS", tmp_path / "made.gguf", StopSignal())
 
 
 @pytest.mark.parametrize("content", [b"", b"GGUF", b"no model at all" * 100])
@@ -170,7 +178,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: bytes) -> N
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
     with pytest.raises(NotPossible):
-        make_form(path, "Q8_0", tmp_path / "made.gguf", StopSignal())
+        make_quantization(path, "Q8_0", tmp_path / "made.gguf", StopSignal())
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -178,4 +186,4 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(NotPossible):
-        make_form(original, "Q8_0", tmp_path / "file" / "made.gguf", StopSignal())
+        make_quantization(original, "Q8_0", tmp_path / "file" / "made.gguf", StopSignal())

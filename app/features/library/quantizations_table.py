@@ -1,4 +1,4 @@
-"""All forms of a model side by side, measured or not, to be ticked."""
+"""All quantizations of a model side by side, measured or not, to be ticked."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QWidget
 
-from app.features.library.form_wording import COLUMNS, FormRow, cells
+from app.features.library.quantization_wording import COLUMNS, QuantizationRow, cells
 from app.text.translation import translate
 from app.text.unseen import in_tip, wrapped
 from app.widgets.table import Heading, Table
-from engine.values.forms import TuneReport
+from engine.values.quantizations import TuneReport
 
 _MOST_ROWS_SHOWN = 9
 _FIRST_FIGURE = 2  # column: what stands before is known without measuring
 _ON, _OFF = Qt.CheckState.Checked, Qt.CheckState.Unchecked
 
 
-class FormsTable(Table):
+class QuantizationsTable(Table):
     """The model as it is first. Space ticks the current row. Hidden while empty.
 
     Signals:
@@ -30,11 +30,11 @@ class FormsTable(Table):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         headings = [
-            Heading(translate("Forms", title), wrapped(translate("Forms", about)), is_words=not number)
+            Heading(translate("Quantizations", title), wrapped(translate("Quantizations", about)), is_words=not number)
             for number, (title, about) in enumerate(COLUMNS)
         ]
         super().__init__(headings, _MOST_ROWS_SHOWN, parent=parent, first_grows=True)
-        self.rows: tuple[FormRow, ...] = ()
+        self.rows: tuple[QuantizationRow, ...] = ()
         self._is_filling = False
         self.setAccessibleName(self.tr("Quantizations of this model"))
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -43,18 +43,20 @@ class FormsTable(Table):
         self.hide()
 
     @property
-    def current(self) -> FormRow | None:
+    def current(self) -> QuantizationRow | None:
         number = self.currentRow()
         return self.rows[number] if 0 <= number < len(self.rows) else None
 
     @property
-    def ticked(self) -> tuple[FormRow, ...]:
+    def ticked(self) -> tuple[QuantizationRow, ...]:
         items = (self.item(number, 0) for number in range(self.rowCount()))
         pairs = zip(self.rows, items, strict=True)
         return tuple(row for row, item in pairs if item is not None and item.checkState() == _ON)
 
-    def show_rows(self, rows: Sequence[FormRow], report: TuneReport | None, ticked: frozenset[str], point: str) -> None:
-        """`ticked`: names of forms; `point`: of the one that is current from now on."""
+    def show_rows(
+        self, rows: Sequence[QuantizationRow], report: TuneReport | None, ticked: frozenset[str], point: str
+    ) -> None:
+        """`ticked`: names of quantizations; `point`: of the one that is current from now on."""
         self._is_filling = True
         self.clearSpans()
         self.rows = tuple(rows)
@@ -62,10 +64,10 @@ class FormsTable(Table):
         for number, row in enumerate(self.rows):
             self.show_row(number, cells(row, report), tip=row.problem, is_bold=row.is_original or row.is_used)
             if row.can_be_ticked:
-                self._offer_tick(number, row.form in ticked)
+                self._offer_tick(number, row.quantization in ticked)
             elif row.problem and row.figures is None:
                 self._tell(number, row.problem)
-        at = next((number for number, row in enumerate(self.rows) if row.form == point), 0)
+        at = next((number for number, row in enumerate(self.rows) if row.quantization == point), 0)
         self.setCurrentCell(at, 0)
         self._is_filling = False
         self.setVisible(bool(self.rows))

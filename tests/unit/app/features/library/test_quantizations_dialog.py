@@ -8,21 +8,21 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.features.library.form_wording import FormRow, form_rows
-from app.features.library.forms_dialog import FormsDialog
+from app.features.library.quantization_wording import QuantizationRow, quantization_rows
+from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.theme import ThemeKeeper
-from engine.values.forms import TuneReport
-from tests.unit.app.form_samples import OFFERS, ORIGINAL, REPORT
+from engine.values.quantizations import TuneReport
 from tests.unit.app.library_samples import QWEN
+from tests.unit.app.quantization_samples import OFFERS, ORIGINAL, REPORT
 
-OWN = FormRow("Q4_K_M", QWEN.size_bytes, is_original=True)
+OWN = QuantizationRow("Q4_K_M", QWEN.size_bytes, is_original=True)
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
-def dialog(qtbot: QtBot, keeper: ThemeKeeper) -> FormsDialog:
+def dialog(qtbot: QtBot, keeper: ThemeKeeper) -> QuantizationsDialog:
     assert keeper  # the style is applied
-    dialog = FormsDialog()
+    dialog = QuantizationsDialog()
     qtbot.addWidget(dialog)
     dialog.show_model(QWEN.name, "", False)
     with qtbot.waitExposed(dialog):
@@ -30,32 +30,32 @@ def dialog(qtbot: QtBot, keeper: ThemeKeeper) -> FormsDialog:
     return dialog
 
 
-def show(dialog: FormsDialog, report: TuneReport | None = None, is_new: bool = True) -> None:
+def show(dialog: QuantizationsDialog, report: TuneReport | None = None, is_new: bool = True) -> None:
     own = OWN if report is None else replace(OWN, figures=report.original)
-    dialog.show_forms(form_rows(own, OFFERS, report, [OFFERS[2].path]), report, is_new)
+    dialog.show_quantizations(quantization_rows(own, OFFERS, report, [OFFERS[2].path]), report, is_new)
 
 
-def cell(dialog: FormsDialog, form: str, column: int) -> str:
-    number = next(number for number, row in enumerate(dialog.table.rows) if row.form == form)
+def cell(dialog: QuantizationsDialog, quantization: str, column: int) -> str:
+    number = next(number for number, row in enumerate(dialog.table.rows) if row.quantization == quantization)
     item = dialog.table.item(number, column)
     return "" if item is None else item.text()
 
 
-def point_at(dialog: FormsDialog, form: str) -> None:
-    dialog.table.setCurrentCell([row.form for row in dialog.table.rows].index(form), 0)
+def point_at(dialog: QuantizationsDialog, quantization: str) -> None:
+    dialog.table.setCurrentCell([row.quantization for row in dialog.table.rows].index(quantization), 0)
 
 
-def test_all_forms_are_listed_with_their_sizes_before_anything_is_measured(dialog: FormsDialog) -> None:
+def test_all_quantizations_are_listed_with_their_sizes_before_anything_is_measured(dialog: QuantizationsDialog) -> None:
     show(dialog)
-    assert [cell(dialog, row.form, 0) for row in dialog.table.rows][:3] == ["Q4_K_M (as it is)", "F16", "Q8_0"]
+    assert [cell(dialog, row.quantization, 0) for row in dialog.table.rows][:3] == ["Q4_K_M (as it is)", "F16", "Q8_0"]
     assert cell(dialog, "Q8_0", 1) == "8.1 GB"
     assert cell(dialog, "Q8_0", 2) == "–"
     assert not dialog.advice.isVisible()
     assert cell(dialog, "F16", 2) == "There is no room for it in /models."
-    assert "F16" not in [row.form for row in dialog.table.ticked]
+    assert "F16" not in [row.quantization for row in dialog.table.ticked]
 
 
-def test_what_was_measured_is_side_by_side_with_the_model_and_there_is_advice(dialog: FormsDialog) -> None:
+def test_what_was_measured_is_side_by_side_with_the_model_and_there_is_advice(dialog: QuantizationsDialog) -> None:
     show(dialog, REPORT)
     words = [cell(dialog, "Q4_0", column) for column in range(dialog.table.columnCount())]
     assert words == [
@@ -65,12 +65,12 @@ def test_what_was_measured_is_side_by_side_with_the_model_and_there_is_advice(di
     assert dialog.advice.text().startswith("Q4_0 would write 1.32 times as fast")
     assert "its words differ a little: 92\u00a0% are the same" in dialog.advice.text()
     assert dialog.table.current is not None
-    assert dialog.table.current.form == "Q4_0", "what is advised can be kept at once"
+    assert dialog.table.current.quantization == "Q4_0", "what is advised can be kept at once"
 
 
-def test_forms_are_ticked_with_the_keyboard_and_measured(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_quantizations_are_ticked_with_the_keyboard_and_measured(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     show(dialog)
-    assert [row.form for row in dialog.table.ticked] == ["Q8_0", "Q4_0"]
+    assert [row.quantization for row in dialog.table.ticked] == ["Q8_0", "Q4_0"]
     assert "Measuring 2 quantizations takes about 11 min" in dialog.needs.text()
     point_at(dialog, "Q8_0")
     QTest.keyClick(dialog.table, Qt.Key.Key_Space)
@@ -81,13 +81,13 @@ def test_forms_are_ticked_with_the_keyboard_and_measured(qtbot: QtBot, dialog: F
         QTest.mouseClick(dialog.measure_button, LEFT)
     assert wanted.args == [("Q5_K_M", "Q4_0"), False]
     show(dialog, REPORT, is_new=False)
-    assert [row.form for row in dialog.table.ticked] == ["Q5_K_M", "Q4_0"], "ticks stay as they are"
+    assert [row.quantization for row in dialog.table.ticked] == ["Q5_K_M", "Q4_0"], "ticks stay as they are"
 
 
-def test_without_a_tick_nothing_is_measured(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_without_a_tick_nothing_is_measured(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     show(dialog)
-    for form in ("Q8_0", "Q4_0"):
-        point_at(dialog, form)
+    for quantization in ("Q8_0", "Q4_0"):
+        point_at(dialog, quantization)
         QTest.keyClick(dialog.table, Qt.Key.Key_Space)
     assert dialog.needs.text() == "Tick the quantizations to measure."
     with qtbot.assertNotEmitted(dialog.measure_requested):
@@ -97,7 +97,7 @@ def test_without_a_tick_nothing_is_measured(qtbot: QtBot, dialog: FormsDialog) -
     assert dialog.table.ticked == ()
 
 
-def test_one_is_kept_or_used_if_it_is_in_the_library(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_one_is_kept_or_used_if_it_is_in_the_library(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     show(dialog, REPORT)
     with qtbot.waitSignal(dialog.keep_requested) as kept:
         QTest.mouseClick(dialog.keep_button, LEFT)
@@ -114,7 +114,7 @@ def test_one_is_kept_or_used_if_it_is_in_the_library(qtbot: QtBot, dialog: Forms
     assert not dialog.keep_button.isVisible()
 
 
-def test_what_is_under_way_can_be_cancelled_and_nothing_else_begun(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_what_is_under_way_can_be_cancelled_and_nothing_else_begun(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     show(dialog, REPORT)
     assert not dialog.cancel_button.isVisible()
     dialog.show_busy(True)
@@ -133,14 +133,14 @@ def test_what_is_under_way_can_be_cancelled_and_nothing_else_begun(qtbot: QtBot,
     assert dialog.progress.value() == 0
 
 
-def test_closing_does_not_cancel(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_closing_does_not_cancel(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     dialog.show_busy(True)
     with qtbot.assertNotEmitted(dialog.cancel_requested):
         QTest.keyClick(dialog, Qt.Key.Key_Escape)
     assert not dialog.isVisible()
 
 
-def test_the_starters_form_can_be_undone(qtbot: QtBot, dialog: FormsDialog) -> None:
+def test_the_starters_quantization_can_be_undone(qtbot: QtBot, dialog: QuantizationsDialog) -> None:
     assert not dialog.starter.isVisible()
     dialog.show_model("smol (starter)", "The starter model uses its original quantization, Q4_1.", False)
     assert dialog.starter.isVisible()
@@ -155,11 +155,13 @@ def test_the_starters_form_can_be_undone(qtbot: QtBot, dialog: FormsDialog) -> N
 
 
 @pytest.mark.parametrize("percent", [100, 150])
-def test_all_of_it_fits_a_small_screen(dialog: FormsDialog, keeper: ThemeKeeper, percent: int) -> None:
-    many = tuple(replace(OFFERS[1], form=f"Q{number}_K_M") for number in range(14))
+def test_all_of_it_fits_a_small_screen(dialog: QuantizationsDialog, keeper: ThemeKeeper, percent: int) -> None:
+    many = tuple(replace(OFFERS[1], quantization=f"Q{number}_K_M") for number in range(14))
     dialog.show_model("smol (starter)", "The starter model uses Q8_0, and a long sentence says why. " * 2, True)
     report = replace(REPORT, original=ORIGINAL)
-    dialog.show_forms(form_rows(replace(OWN, figures=ORIGINAL), (*many, *OFFERS), report, ()), report, True)
+    dialog.show_quantizations(
+        quantization_rows(replace(OWN, figures=ORIGINAL), (*many, *OFFERS), report, ()), report, True
+    )
     dialog.show_words("qwen2.5-7b: timing Q4_0.")
     dialog.show_busy(True)
     keeper.choose("light", percent)
