@@ -20,9 +20,10 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 # longer than showing the window does.
 _PUBLIC = {
     "values.config": """
-        AUTOMATIC STARTER DistillSettings EngineConfig LearningSettings OwnSampling PromptCacheSettings ReplySettings
+        AUTOMATIC STARTER EngineConfig LearningSettings OwnSampling PromptCacheSettings ReplySettings
         SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
     """,
+    "values.distilling": "DistillSettings",
     "speculation.drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "speculation.drafter.heads_folder": "heads_folder",
     "factory": "open_repository open_servers saved_downloads",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.tools import *
     from engine.values.commands import *
     from engine.values.config import *
+    from engine.values.distilling import *
     from engine.values.exports import *
     from engine.values.serving import *
     from engine.values.stop_signal import *

@@ -11,7 +11,8 @@ import typer
 import engine
 from app.commands.options import TargetOption
 from app.commands.terminal import INTERRUPTED, chosen_drafter
-from engine.values.config import STARTER, DistillSettings, EngineConfig, data_dir
+from engine.values.config import STARTER, EngineConfig, data_dir
+from engine.values.distilling import DistillSettings
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -5,17 +5,17 @@ from __future__ import annotations
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.values.speed import Hindrance, Outcome, SpeedVerdict, as_shown, decimals_of
+from engine.values.speed import Hindrance, SpeedOutcome, SpeedVerdict, as_shown, decimals_of
 
 UNKNOWN = "—"
 REUSED = 0.5  # of the text: then it is told
 _TOLD = {
-    Outcome.UNKNOWN: QT_TRANSLATE_NOOP("Meter", "Speed not known"),
-    Outcome.MEASURING: QT_TRANSLATE_NOOP("Meter", "Measuring…"),
-    Outcome.SHORT: QT_TRANSLATE_NOOP("Meter", "Too short to compare"),
-    Outcome.NORMAL: QT_TRANSLATE_NOOP("Meter", "Normal speed"),
-    Outcome.ABOUT_NORMAL: QT_TRANSLATE_NOOP("Meter", "About normal speed"),
-    Outcome.SLOWER: QT_TRANSLATE_NOOP("Meter", "No speed-up here"),
+    SpeedOutcome.UNKNOWN: QT_TRANSLATE_NOOP("Meter", "Speed not known"),
+    SpeedOutcome.MEASURING: QT_TRANSLATE_NOOP("Meter", "Measuring…"),
+    SpeedOutcome.SHORT: QT_TRANSLATE_NOOP("Meter", "Too short to compare"),
+    SpeedOutcome.NORMAL: QT_TRANSLATE_NOOP("Meter", "Normal speed"),
+    SpeedOutcome.ABOUT_NORMAL: QT_TRANSLATE_NOOP("Meter", "About normal speed"),
+    SpeedOutcome.SLOWER: QT_TRANSLATE_NOOP("Meter", "No speed-up here"),
 }
 _WHY = {
     Hindrance.OFF: QT_TRANSLATE_NOOP("Meter", "speed-up was off"),
@@ -37,15 +37,15 @@ _ABOUT = {
     Hindrance.LITTLE: QT_TRANSLATE_NOOP("Meter", "Where there was something to guess from, guesses saved time."),
     Hindrance.WRONG: QT_TRANSLATE_NOOP("Meter", "Most guesses in this text were not what the model wrote."),
 }
-_WITH_REASON = (Outcome.NORMAL, Outcome.SLOWER)
+_WITH_REASON = (SpeedOutcome.NORMAL, SpeedOutcome.SLOWER)
 Meter = Words("Meter")
 
 
 def said(verdict: SpeedVerdict, reused: float = 0.0) -> tuple[str, str]:
     """The one thing to say, and why, which may be empty. `reused`: the share of earlier text in the reply."""
-    if verdict.outcome is Outcome.FASTER:
+    if verdict.outcome is SpeedOutcome.FASTER:
         return faster(verdict), Meter.tr("reusing earlier text") if reused > REUSED else ""
-    if verdict.outcome is Outcome.ALONE:
+    if verdict.outcome is SpeedOutcome.ALONE:
         return written_words(verdict.tokens_per_s), ""
     return translate("Meter", _TOLD[verdict.outcome]), why_words(verdict)
 

@@ -27,7 +27,8 @@ from engine.speculation.proposers.drafting import Drafting, Teachable
 from engine.speculation.proposers.selection import GivenStep
 from engine.speculation.proposers.supply import DrafterSupply, Known
 from engine.use_cases.chat import list_library, resolve
-from engine.values.config import DistillSettings, EngineConfig, TargetSettings
+from engine.values.config import EngineConfig, TargetSettings
+from engine.values.distilling import DistillSettings
 from engine.values.drafters import DrafterChoice, DrafterRunner, DrafterSource
 from engine.values.errors import Cancelled, DrafterUnusable
 from engine.values.exports import DrafterExported, ExportOrder

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-import shlex
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 import platformdirs
 
 from engine.values.errors import FileUnusable, SettingInvalid
-from engine.values.parameters import Parameter, Scope, TextParameter, check_parameters, parameters, texts
+from engine.values.parameters import Parameter, Scope, TextParameter, check_parameters, parameters, read_biases, texts
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 PORTABLE_FOLDER = "slipstream-data"  # next to the program; if it exists, everything is stored in it
@@ -74,28 +73,9 @@ def update_url() -> str:
     return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])
 
 
-def read_biases(text: str) -> tuple[tuple[str, float], ...]:
-    """The words of a logit bias, each on a line of its own as in `sure = -3`, and what is added to their logits; in
-    quotes where spaces count. Raises SettingInvalid."""
-    biases: list[tuple[str, float]] = []
-    for line in filter(None, map(str.strip, text.splitlines())):
-        word, _, number = (part.strip() for part in line.rpartition("="))
-        try:
-            bias = float(number)
-        except ValueError:
-            bias = math.nan
-        if not word or not abs(bias) <= _MOST_BIAS:
-            raise SettingInvalid(
-                "“{line}” is not a logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
-                line=line[:40],
-            )
-        biases.append((word, bias))
-    return tuple(biases)
-
-
-_MOST_BIAS = 100.0
 _SPECIAL = Scope.TARGET | Scope.CHAT | Scope.COMMAND  # of what few look for
 _OF_REPLY = Scope.CHAT | Scope.COMMAND
+_special = partial(Parameter, scope=_SPECIAL, is_special=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,98 +131,63 @@ class SamplingSettings:
     ] = None
     top_n_sigma: Annotated[
         float,
-        Parameter(
-            "Top-n-sigma",
-            low=0,
-            high=10,
-            step=0.1,
-            about="Leaves out tokens this many standard deviations below the best",
-            off=0,
-            scope=_SPECIAL,
-            is_special=True,
-        ),
+        _special("Top-n-sigma", 0, 10, 0.1, "Leaves out tokens this many standard deviations below the best", off=0),
     ] = 0.0
     xtc_probability: Annotated[
         float,
-        Parameter(
-            "XTC probability",
-            low=0,
-            high=1,
-            step=0.05,
-            about="How often the most obvious tokens are left out",
-            off=0,
-            scope=_SPECIAL,
-            is_special=True,
-        ),
+        _special("XTC probability", 0, 1, 0.05, "How often the most obvious tokens are left out", off=0),
     ] = 0.0
     xtc_threshold: Annotated[
         float,
-        Parameter(
+        _special(
             "XTC threshold",
             low=0,
             high=0.5,
             step=0.05,
             about="Tokens at least this likely count as obvious.",
             option="Tokens as likely as this are left out but for the least likely of them.",
-            scope=_SPECIAL,
-            is_special=True,
         ),
     ] = 0.1
     temperature_range: Annotated[
         float,
-        Parameter(
+        _special(
             "Temperature range",
             low=0,
             high=5,
             step=0.1,
             about="The temperature varies by this much: lower where the model is sure, higher where it is not",
             off=0,
-            scope=_SPECIAL,
-            is_special=True,
         ),
     ] = 0.0
     temperature_exponent: Annotated[
         float,
-        Parameter(
+        _special(
             "Temperature exponent",
             low=0.1,
             high=10,
             step=0.1,
             about="Above 1, a dynamic temperature stays low for longer.",
             option="Above 1, a dynamic temperature stays low for longer.",
-            scope=_SPECIAL,
-            is_special=True,
         ),
     ] = 1.0
     dry_multiplier: Annotated[
         float,
-        Parameter(
-            "DRY strength",
-            low=0,
-            high=10,
-            step=0.1,
-            about="Makes repeated passages less likely; 0.8 is usual",
-            off=0,
-            scope=_SPECIAL,
-            is_special=True,
-        ),
+        _special("DRY strength", 0, 10, 0.1, "Makes repeated passages less likely; 0.8 is usual", off=0),
     ] = 0.0
     dry_base: Annotated[
         float,
-        Parameter(
+        _special(
             "DRY base",
             low=1.05,
             high=10,
             step=0.05,
             about="How fast DRY grows with the length of the repetition.",
             option="How fast DRY grows with the length of the repetition.",
-            scope=_SPECIAL,
-            is_special=True,
         ),
     ] = 1.75
     dry_length: Annotated[
         int,
-        Parameter(
+        _special(
             "DRY length",
             low=1,
             high=1000,
@@ -250,8 +195,6 @@ class SamplingSettings:
             about="A passage counts as repeated from this many tokens on.",
             unit="tokens",
             option="Tokens from which a passage counts as repeated.",
-            scope=_SPECIAL,
-            is_special=True,
         ),
     ] = 2
     grammar: Annotated[
@@ -491,79 +434,6 @@ class PromptCacheSettings:
     @property
     def num_bytes(self) -> int:
         return round(self.gigabytes * 1e9)
-
-
-@dataclass(frozen=True, slots=True)
-class DistillSettings:
-    """How a drafter is made for a target, or heads."""
-
-    target: str  # `starter`, the name of a target used before, or a path
-    corpus: tuple[Path, ...] = ()  # files or folders of conversations; none: the target invents them
-    held_back: tuple[Path, ...] = ()  # others like them, for the judge; none: a twentieth of the corpus
-    traces: tuple[tuple[Path, Path], ...] = ()  # vocabularies and files of recorded replies, for the judge
-    conversations: Annotated[int, Parameter("Number of conversations", 2, 10_000_000)] = 2000  # that the target invents
-    heads: Annotated[int | None, Parameter("Number of heads", 1, 8)] = None  # instead of a drafter
-    states_gb: Annotated[float, Parameter("Gigabytes of states", 0, 100_000)] = 4  # of the target, kept on disk
-    labels: bool = True  # read given replies with the target once more, to learn from its own distribution
-    start: Path | None = None  # folder of a drafter to train on; with `layers`, only its weights are used
-    layers: tuple[int, ...] | None = None  # of the target, that the drafter keeps; None: the first and the last
-    vocabulary_size: Annotated[int, Parameter("Size of the vocabulary", 300, 1_000_000)] = 32_768  # of the drafter
-    num_outputs: Annotated[int, Parameter("Tokens to guess", 300, 1_000_000)] = 8192  # the most frequent of these
-    target_vocabulary: bool = False  # instead: that of the target, all of which can be guessed
-    feed_forward: Annotated[int | None, Parameter("Neurons of a layer", 1, 1_000_000)] = None  # None: as the target
-    minutes: Annotated[float, Parameter("Minutes of training", 0.01, 100_000)] = 60
-    judge_every_minutes: Annotated[float, Parameter("Minutes between judgements", 0.001, 100_000)] = 15
-    learning_rate: Annotated[float, Parameter("Learning rate", 1e-7, 1)] = 1.5e-3
-    seed: Annotated[int, Parameter("Seed", 0, 2**63 - 1)] = 0
-    licence: str | None = None  # of the drafter; None: the starter's, or unknown
-    work: Path | None = None  # folder for what is needed to go on after a stop; None: next to the drafter
-
-    def __post_init__(self) -> None:
-        if self.layers is not None and (not self.layers or sorted(set(self.layers)) != list(self.layers)):
-            raise SettingInvalid("Give the layers in order, each once, as in 0,1,29.")
-        check_parameters(self)
-
-    @property
-    def licence_name(self) -> str:
-        """A drafter inherits the licence of the target that wrote its texts."""
-        return self.licence or ("apache-2.0" if self.target == STARTER else "other")
-
-    @property
-    def identity(self) -> dict[str, object]:
-        """What must be the same for a stopped run to go on, as JSON holds it."""
-        as_given = ("target", "labels", "vocabulary_size", "num_outputs", "feed_forward", "seed")
-        return {name: getattr(self, name) for name in as_given} | {
-            "corpus": [str(path) for path in self.corpus],
-            "held_back": [str(path) for path in self.held_back],
-            "conversations": None if self.corpus else self.conversations,
-            "start": None if self.start is None else str(self.start),
-            "layers": None if self.layers is None else list(self.layers),
-            **({} if self.heads is None else {"heads": self.heads}),
-            **({"target_vocabulary": True} if self.target_vocabulary else {}),
-        }
-
-    @property
-    def command(self) -> str:
-        """The command line that makes such a drafter, with the names of files in place of their paths."""
-        options: list[tuple[str, object]] = [
-            ("target", self.target),
-            ("heads", self.heads),
-            *(("corpus", path.name) for path in self.corpus),
-            *(("held-back", path.name) for path in self.held_back),
-            *(("trace", f"{words.name}={replies.name}") for words, replies in self.traces),
-            ("conversations", None if self.corpus else self.conversations),
-            ("no-labels", None if self.labels else True),
-            ("start", None if self.start is None else self.start.name),
-            ("layers", None if self.layers is None else ",".join(map(str, self.layers))),
-            ("vocabulary", None if self.heads else "target" if self.target_vocabulary else self.vocabulary_size),
-            ("outputs", None if self.target_vocabulary else self.num_outputs),
-            ("feed-forward", self.feed_forward),
-            *(("minutes", f"{self.minutes:g}"), ("learning-rate", f"{self.learning_rate:g}"), ("seed", self.seed)),
-            ("out", "FOLDER"),
-        ]
-        given = ((f"--{name}", value) for name, value in options if value is not None)
-        words = (name if value is True else f"{name} {shlex.quote(str(value))}" for name, value in given)
-        return " ".join(("slipstream distill", *words))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,14 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Flag, auto
-from math import inf
+from math import inf, nan
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from engine.values.errors import SettingInvalid
 from engine.values.sentences import say
+
+_MOST_BIAS = 100.0
 
 
 class Scope(Flag):
@@ -190,3 +192,22 @@ def check_parameters(settings: Any) -> None:
 
 def _shown(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def read_biases(text: str) -> tuple[tuple[str, float], ...]:
+    """The words of a logit bias, each on a line of its own as in `sure = -3`, and what is added to their logits; in
+    quotes where spaces count. Raises SettingInvalid."""
+    biases: list[tuple[str, float]] = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        word, _, number = (part.strip() for part in line.rpartition("="))
+        try:
+            bias = float(number)
+        except ValueError:
+            bias = nan
+        if not word or not abs(bias) <= _MOST_BIAS:
+            raise SettingInvalid(
+                "“{line}” is not a logit bias; write a word, “=” and a number from -100 to 100, as in: sure = -3",
+                line=line[:40],
+            )
+        biases.append((word, bias))
+    return tuple(biases)

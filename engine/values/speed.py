@@ -52,7 +52,7 @@ def hindrance_of(guessing: Guessing) -> Hindrance:
     return Hindrance.WRONG if 2 * guessing.num_accepted < guessing.num_drafted else Hindrance.COSTS
 
 
-class Outcome(Enum):
+class SpeedOutcome(Enum):
     """What can be said about the speed of a reply."""
 
     UNKNOWN = "unknown"  # nothing
@@ -65,7 +65,7 @@ class Outcome(Enum):
     SLOWER = "slower"
 
 
-_CERTAIN = (Outcome.FASTER, Outcome.NORMAL, Outcome.SLOWER)
+_CERTAIN = (SpeedOutcome.FASTER, SpeedOutcome.NORMAL, SpeedOutcome.SLOWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SpeedVerdict:
     """All that is shown about the speed of a reply. The speeds are rounded as they are shown, and the ratio is their
     quotient: dividing the shown speeds gives the shown ratio."""
 
-    outcome: Outcome
+    outcome: SpeedOutcome
     hindrance: Hindrance = Hindrance.UNKNOWN  # where it was not faster
     tokens_per_s: float = 0.0  # 0 = not known
     plain_tokens_per_s: float = 0.0  # of the same reply without guesses; 0 = not known
@@ -89,7 +89,7 @@ class SpeedVerdict:
     def of_part(self, num_tokens: int, tokens_per_s: float) -> SpeedVerdict:
         """The verdict on this many tokens of the reply, written at this speed."""
         if self.ratio is None or num_tokens <= FEWEST_TOKENS:
-            return SpeedVerdict(Outcome.ALONE, self.hindrance, as_shown(tokens_per_s))
+            return SpeedVerdict(SpeedOutcome.ALONE, self.hindrance, as_shown(tokens_per_s))
         speed = as_shown(tokens_per_s)
         outcome = _outcome(speed / self.plain_tokens_per_s, self.error)
         return replace(self, outcome=outcome, tokens_per_s=speed)
@@ -125,31 +125,33 @@ def verdict_of(
     error = plain_error if plain_tokens_per_s else _TIMED_ONCE
     speed = as_shown(tokens_per_s)
 
-    def found(outcome: Outcome, plain: float = 0.0) -> SpeedVerdict:
+    def found(outcome: SpeedOutcome, plain: float = 0.0) -> SpeedVerdict:
         is_open = is_live and outcome not in _CERTAIN
-        return SpeedVerdict(Outcome.MEASURING if is_open else outcome, hindrance, speed, plain, error if plain else 0.0)
+        return SpeedVerdict(
+            SpeedOutcome.MEASURING if is_open else outcome, hindrance, speed, plain, error if plain else 0.0
+        )
 
     if not num_tokens:
-        return found(Outcome.UNKNOWN)
+        return found(SpeedOutcome.UNKNOWN)
     if hindrance in (Hindrance.OFF, Hindrance.IMPOSSIBLE):
-        return found(Outcome.NORMAL)
+        return found(SpeedOutcome.NORMAL)
     if num_tokens <= FEWEST_TOKENS:
-        return found(Outcome.SHORT)
+        return found(SpeedOutcome.SHORT)
     if ratio == 1 or not (ratio or num_drafted):  # it was written without guesses: there is one speed
-        return found(Outcome.NORMAL)
+        return found(SpeedOutcome.NORMAL)
     plain = as_shown(tokens_per_s / ratio if ratio else plain_tokens_per_s)
     if not speed or not plain or not error <= LARGEST_ERROR:
-        return found(Outcome.ALONE if speed else Outcome.UNKNOWN)
+        return found(SpeedOutcome.ALONE if speed else SpeedOutcome.UNKNOWN)
     return found(_outcome(speed / plain, error), plain)
 
 
-def _outcome(ratio: float, error: float) -> Outcome:
+def _outcome(ratio: float, error: float) -> SpeedOutcome:
     """`error`: as a share of the ratio."""
     if ratio > max(FASTER, 1 + error * ratio):
-        return Outcome.FASTER
+        return SpeedOutcome.FASTER
     if ratio < min(SLOWER, 1 - error * ratio):
-        return Outcome.SLOWER
-    return Outcome.NORMAL if SLOWER <= ratio <= FASTER else Outcome.ABOUT_NORMAL
+        return SpeedOutcome.SLOWER
+    return SpeedOutcome.NORMAL if SLOWER <= ratio <= FASTER else SpeedOutcome.ABOUT_NORMAL
 
 
 @dataclass(frozen=True, slots=True)

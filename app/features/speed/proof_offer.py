@@ -11,7 +11,7 @@ from app.settings.keeper import SettingsKeeper
 from app.text.speed import multiple
 from engine.values.events import ReplyFinished
 from engine.values.replies import ReplyStatistics
-from engine.values.speed import Outcome
+from engine.values.speed import SpeedOutcome
 
 SUBJECT = "proof"  # of the notice
 
@@ -60,4 +60,4 @@ class ProofOffer(Controller):
 
 def came_again(statistics: ReplyStatistics) -> bool:
     """Whether earlier text wrote most of it, and that was clearly faster."""
-    return statistics.verdict.outcome is Outcome.FASTER and statistics.reuses_text
+    return statistics.verdict.outcome is SpeedOutcome.FASTER and statistics.reuses_text

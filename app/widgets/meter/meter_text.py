@@ -11,12 +11,12 @@ from app.text.origin_marks import label_of, proposers, shares_of
 from app.text.speed import REUSED, about_why, plain_words, ratio_words, said, written_words
 from app.text.translation import Words
 from engine.values.replies import OriginRun, ReplyStatistics
-from engine.values.speed import Hindrance, LiveFigures, Outcome, SpeedVerdict
+from engine.values.speed import Hindrance, LiveFigures, SpeedOutcome, SpeedVerdict
 
 _LATELY = 240  # characters
 _LEAST_SHARE = 0.005  # that is named
 _RECALL = "recall"  # the key of the origin that quotes earlier text
-_NOTHING_KNOWN = SpeedVerdict(Outcome.UNKNOWN)
+_NOTHING_KNOWN = SpeedVerdict(SpeedOutcome.UNKNOWN)
 
 Meter = Words("Meter")
 
@@ -101,7 +101,7 @@ def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, s
         return Meter.tr("Speed-up off"), ""
     if figures is None:
         return _ready(readiness), ""
-    if figures.verdict.outcome is Outcome.MEASURING and figures.reused > REUSED:
+    if figures.verdict.outcome is SpeedOutcome.MEASURING and figures.reused > REUSED:
         return Meter.tr("Reusing earlier text"), ""
     return said(figures.verdict, figures.reused)
 
@@ -137,7 +137,7 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
             share=percent_words(figures.num_accepted / figures.num_drafted),
         )
         yield Meter.tr("Guesses accepted"), accepted
-    elif verdict.outcome is not Outcome.UNKNOWN and verdict.hindrance is not Hindrance.UNKNOWN:
+    elif verdict.outcome is not SpeedOutcome.UNKNOWN and verdict.hindrance is not Hindrance.UNKNOWN:
         yield Meter.tr("Guesses accepted"), Meter.tr("none: nothing was guessed")
     known = {origin.key: label_of(origin) for origin in proposers(figures.shares)}
     guessed = [
@@ -192,6 +192,6 @@ def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> s
             return Meter.tr(
                 "Parts of the next reply are guessed ahead, and the model checks every guess: its own words, sooner."
             )
-    if figures is not None and figures.verdict.outcome is Outcome.UNKNOWN:
+    if figures is not None and figures.verdict.outcome is SpeedOutcome.UNKNOWN:
         return Meter.tr("The speed of this reply is not known.")
     return "" if figures is None else about_why(figures.verdict)

@@ -20,7 +20,7 @@ from app.widgets.parts import set_up
 from app.widgets.popups import WindowMenu
 from engine.values.conversations import Message
 from engine.values.replies import ReplyStatistics, StopReason, Thought
-from engine.values.speed import Outcome
+from engine.values.speed import SpeedOutcome
 
 _ENDINGS = {
     StopReason.LENGTH: QT_TRANSLATE_NOOP("Facts", "length limit reached"),
@@ -216,7 +216,7 @@ def facts(message: Message) -> tuple[str, ...]:
         if statistics.tokens_per_s:
             parts.append((speed_words(statistics.tokens_per_s), 3))
         verdict = statistics.verdict
-        if verdict.outcome is Outcome.FASTER and not message.server:  # that of a server was not measured here
+        if verdict.outcome is SpeedOutcome.FASTER and not message.server:  # that of a server was not measured here
             parts.append((faster(verdict), 2))
         if statistics.stop_reason in _ENDINGS:
             parts.append((translate("Facts", _ENDINGS[statistics.stop_reason]), 0))
@@ -265,7 +265,7 @@ def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterat
         if num_tokens <= 0 or part_s <= 0:
             continue
         speed, part = speed_words(num_tokens / part_s), statistics.verdict.of_part(num_tokens, num_tokens / part_s)
-        speed += f", {faster(part)}" if part.outcome is Outcome.FASTER else ""
+        speed += f", {faster(part)}" if part.outcome is SpeedOutcome.FASTER else ""
         yield words.format(number=whole(num_tokens), speed=speed)
 
 

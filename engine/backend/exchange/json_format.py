@@ -27,7 +27,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -114,7 +114,7 @@ def read(element: dict[str, Any]) -> ConversationTree:
             created_at=sound_time(each.created_at),
             target_name=each.model,
             thoughts=_thoughts(each),
-            calls=tuple(map(_call, each.calls)),
+            calls=tuple(ToolCall(**dict(call)) for call in each.calls),
             result=None if each.result is None else _result(each.result),
         )
         for each in found.messages
@@ -173,7 +173,7 @@ def _element(each: ConversationTree) -> dict[str, Any]:
                     if message.thoughts
                     else {}
                 ),
-                **({"calls": [_written_call(call) for call in message.calls]} if message.calls else {}),
+                **({"calls": [asdict(call) for call in message.calls]} if message.calls else {}),
                 **({} if message.result is None else {"result": _written_result(message.result)}),
             }
             for message in each.messages
@@ -189,21 +189,13 @@ def _thoughts(message: _JsonMessage) -> tuple[Thought, ...]:
     )
 
 
-def _call(call: _Call) -> ToolCall:
-    return ToolCall(call.id, call.server, call.tool, call.arguments)
-
-
 def _result(result: _Result) -> ToolResult:
-    return ToolResult(_call(result.call), result.outcome, result.seconds, result.left_out)
-
-
-def _written_call(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "server": call.server, "tool": call.tool, "arguments": call.arguments}
+    return ToolResult(ToolCall(**dict(result.call)), result.outcome, result.seconds, result.left_out)
 
 
 def _written_result(result: ToolResult) -> dict[str, Any]:
     told = {"outcome": result.outcome.value, "seconds": round(result.seconds, 3), "left_out": result.num_left_out}
-    return {"call": _written_call(result.call), **told}
+    return {"call": asdict(result.call), **told}
 
 
 def _written_picture(picture: Picture) -> dict[str, Any]:

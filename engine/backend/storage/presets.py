@@ -11,14 +11,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from engine.backend.storage.schema import PresetRow, PromptRow
+from engine.backend.storage.schema import LibraryPromptRow, PresetRow
 from engine.backend.storage.texts import encodable, fit_title, unique
 from engine.backend.storage.transactions import Transactions
 from engine.values.config import OwnSampling
 from engine.values.errors import NotPossible
 from engine.values.order import MOST_KEPT, LibraryPrompt, Preset, TargetChoice
 
-_Kept = type[PresetRow] | type[PromptRow]
+_Kept = type[PresetRow] | type[LibraryPromptRow]
 
 
 class PresetRepository(Transactions):
@@ -30,7 +30,7 @@ class PresetRepository(Transactions):
     def list_prompts(self) -> tuple[LibraryPrompt, ...]:
         """Sorted by name."""
         with self._reading() as connection:
-            return tuple(map(_prompt, _rows(connection, PromptRow)))
+            return tuple(map(_prompt, _rows(connection, LibraryPromptRow)))
 
     def save_preset(self, preset: Preset) -> None:
         """Replaces the one with its id, or adds it. Raises NotPossible if there are too many."""
@@ -40,14 +40,14 @@ class PresetRepository(Transactions):
     def save_prompt(self, prompt: LibraryPrompt) -> None:
         """Saves as `save_preset` does."""
         with self._writing() as connection:
-            _save(connection, PromptRow, prompt.id, _values_of_prompt(prompt))
+            _save(connection, LibraryPromptRow, prompt.id, _values_of_prompt(prompt))
 
     def delete_preset(self, preset_id: int) -> None:
         """Nothing happens where there is none."""
         self._delete(PresetRow, preset_id)
 
     def delete_prompt(self, prompt_id: int) -> None:
-        self._delete(PromptRow, prompt_id)
+        self._delete(LibraryPromptRow, prompt_id)
 
     def add_presets(self, presets: Sequence[Preset], prompts: Sequence[LibraryPrompt]) -> tuple[int, int]:
         """Adds those that are not here with the same name and values, all or none. Their ids do not count. Returns how
@@ -55,10 +55,10 @@ class PresetRepository(Transactions):
         with self._writing() as connection:
             known = {replace(_preset(row), id=0) for row in _rows(connection, PresetRow)}
             new = [_values_of_preset(each) for each in presets if _fit_preset(each) not in known]
-            known_prompts = {replace(_prompt(row), id=0) for row in _rows(connection, PromptRow)}
+            known_prompts = {replace(_prompt(row), id=0) for row in _rows(connection, LibraryPromptRow)}
             new_prompts = [_values_of_prompt(each) for each in prompts if _fit_prompt(each) not in known_prompts]
             _add(connection, PresetRow, new)
-            _add(connection, PromptRow, new_prompts)
+            _add(connection, LibraryPromptRow, new_prompts)
         return len(new), len(new_prompts)
 
     def _delete(self, kept: _Kept, number: int) -> None:

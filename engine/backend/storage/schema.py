@@ -3,9 +3,9 @@
 A conversation is a tree of messages (`parent_id`); `head_message_id` names the leaf of its current branch. These
 classes only describe: the repository reads plain rows and returns the records of `engine/values`.
 
-Every class declares what its table holds. Whatever empties tables (forgetting, replacing by a profile, in the store and
-in its copies) or measures them reads this declaration, and incognito chats have the same tables in memory: a new table
-is a class here and a migration, see `migrations/__init__.py`.
+Every class declares what its table holds. All code that empties tables (forgetting, replacing by a profile, in the
+store and in its copies) or measures them reads this declaration, and incognito chats have the same tables in memory: a
+new table is a class here and a migration, see `migrations/__init__.py`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,13 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sqlalchemy import Enum, ForeignKey, Index, MetaData, Text, UniqueConstraint, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from engine.backend.storage.columns import (
-    Calls,
-    FilePath,
-    Heads,
-    LongText,
-    MessageIds,
-    OriginRuns,
-    Thoughts,
-    ToolCalls,
-    ToolResults,
-    UtcDateTime,
-)
+from engine.backend.storage import columns
+from engine.backend.storage.columns import Calls, Heads, LongText
 from engine.values.conversations import Role
 from engine.values.replies import OriginRun, StopReason, TextKind, Thought
 from engine.values.speed import Hindrance
@@ -56,9 +46,13 @@ class Holds(StrEnum):
 class Base(DeclarativeBase):
     """Every table's class declares as class arguments:
 
+    table: its name.
     holds: what its rows belong to.
     in_profile: whether a profile carries its rows, and can be imported in place of those that are here.
     num_bytes: about how much room a row takes, in SQL; counted for the target's vocabulary that the row refers to.
+    keeps_ids: an id is never used again, so that a stale one cannot address another row.
+    in_key_order: rows lie in the tree of their key: half the size of a table with an index, and what belongs together
+        lies together.
     """
 
     holds: ClassVar[Holds]
@@ -75,24 +69,34 @@ class Base(DeclarativeBase):
     )
     type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own protocol)
         str: Text(),
-        datetime: UtcDateTime(),
-        Path: FilePath(),
+        datetime: columns.UtcDateTime(),
+        Path: columns.FilePath(),
         Role: _words(Role),
         StopReason: _words(StopReason),
         TextKind: _words(TextKind),
         Hindrance: _words(Hindrance),
-        tuple[OriginRun, ...]: OriginRuns(),
-        tuple[Thought, ...]: Thoughts(),
-        Calls: ToolCalls(),
-        ToolResult: ToolResults(),
-        Heads: MessageIds(),
+        tuple[OriginRun, ...]: columns.OriginRuns(),
+        tuple[Thought, ...]: columns.Thoughts(),
+        Calls: columns.ToolCalls(),
+        ToolResult: columns.ToolResults(),
+        Heads: columns.MessageIds(),
     }
 
     def __init_subclass__(
-        cls, *, holds: Holds, in_profile: bool = False, num_bytes: str | None = None, **options: Any
+        cls,
+        *,
+        table: str,
+        holds: Holds,
+        in_profile: bool = False,
+        num_bytes: str | None = None,
+        keeps_ids: bool = False,
+        in_key_order: bool = False,
     ) -> None:
+        cls.__tablename__ = table
         cls.holds, cls.in_profile, cls.num_bytes = holds, in_profile, num_bytes
-        super().__init_subclass__(**options)
+        own = cls.__dict__.get("__table_args__", ())
+        cls.__table_args__ = (*own, {"sqlite_autoincrement": keeps_ids, "sqlite_with_rowid": not in_key_order})
+        super().__init_subclass__()
 
 
 def rows_holding(*kinds: Holds) -> list[type[Base]]:
@@ -102,10 +106,10 @@ def rows_holding(*kinds: Holds) -> list[type[Base]]:
     return [row for row in ordered if row.holds in kinds]
 
 
-class PresetRow(Base, holds=Holds.ORDER):
-    __tablename__ = "presets"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
+_LESSON_BYTES = "length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)"
 
+
+class PresetRow(Base, table="presets", holds=Holds.ORDER, keeps_ids=True):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     system_prompt: Mapped[str | None]  # None: a chat keeps its own
@@ -115,21 +119,15 @@ class PresetRow(Base, holds=Holds.ORDER):
     target_identity: Mapped[str] = mapped_column(server_default=text("''"))
 
 
-class PromptRow(Base, holds=Holds.ORDER):
+class LibraryPromptRow(Base, table="prompts", holds=Holds.ORDER, keeps_ids=True):
     """A prompt of the user's library."""
-
-    __tablename__ = "prompts"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     text: Mapped[str]
 
 
-class FolderRow(Base, holds=Holds.ORDER):
-    __tablename__ = "folders"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
-
+class FolderRow(Base, table="folders", holds=Holds.ORDER, keeps_ids=True):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     # What chats that begin in it begin with.
@@ -139,11 +137,7 @@ class FolderRow(Base, holds=Holds.ORDER):
     target_identity: Mapped[str] = mapped_column(server_default=text("''"))
 
 
-class ConversationRow(Base, holds=Holds.CHATS):
-    __tablename__ = "conversations"
-    # An id is never reused, so that a stale one cannot address another conversation after a purge.
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
-
+class ConversationRow(Base, table="conversations", holds=Holds.CHATS, keeps_ids=True):
     id: Mapped[int] = mapped_column(primary_key=True)
     title: Mapped[str]
     system_prompt: Mapped[str]
@@ -159,10 +153,7 @@ class ConversationRow(Base, holds=Holds.CHATS):
     archived_at: Mapped[datetime | None]
 
 
-class MessageRow(Base, holds=Holds.CHATS):
-    __tablename__ = "messages"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
-
+class MessageRow(Base, table="messages", holds=Holds.CHATS, keeps_ids=True):
     id: Mapped[int] = mapped_column(primary_key=True)
     conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), index=True)
     # No cascade here: along a long branch it would exceed SQLite's depth of 1,000 triggers.
@@ -177,10 +168,8 @@ class MessageRow(Base, holds=Holds.CHATS):
     result: Mapped[ToolResult | None]  # of a message of `Role.TOOL`
 
 
-class ReplyStatisticsRow(Base, holds=Holds.CHATS):
+class ReplyStatisticsRow(Base, table="reply_statistics", holds=Holds.CHATS):
     """One column for each field of `ReplyStatistics` but `proposers`, under the same name."""
-
-    __tablename__ = "reply_statistics"
 
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
     prompt_tokens: Mapped[int]
@@ -208,12 +197,9 @@ class ReplyStatisticsRow(Base, holds=Holds.CHATS):
     hindrance: Mapped[Hindrance] = mapped_column(server_default=text("''"))
 
 
-class ReplyProposerRow(Base, holds=Holds.CHATS):
+class ReplyProposerRow(Base, table="reply_proposers", holds=Holds.CHATS, in_key_order=True):
     """One of the `proposers` of a reply's statistics: a column for each field of `ProposerCounts`, under the same
     name."""
-
-    __tablename__ = "reply_proposers"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
@@ -222,10 +208,8 @@ class ReplyProposerRow(Base, holds=Holds.CHATS):
     num_accepted: Mapped[int]
 
 
-class PictureRow(Base, holds=Holds.CHATS):
+class PictureRow(Base, table="pictures", holds=Holds.CHATS):
     """One column for each field of `Picture`. Prompts of the conversation, or its draft, name it by its digest."""
-
-    __tablename__ = "pictures"
 
     conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
     digest: Mapped[str] = mapped_column(primary_key=True)
@@ -234,10 +218,8 @@ class PictureRow(Base, holds=Holds.CHATS):
     data: Mapped[bytes]
 
 
-class ChatToolRow(Base, holds=Holds.CHATS):
+class ChatToolRow(Base, table="chat_tools", holds=Holds.CHATS):
     """A tool that is called in this conversation without being asked for, as long as it is the same."""
-
-    __tablename__ = "chat_tools"
 
     conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True)
     server: Mapped[str] = mapped_column(primary_key=True)
@@ -245,20 +227,16 @@ class ChatToolRow(Base, holds=Holds.CHATS):
     definition: Mapped[str]  # as JSON, see `ToolDefinition`
 
 
-class AllowedToolRow(Base, holds=Holds.ORDER):
+class AllowedToolRow(Base, table="allowed_tools", holds=Holds.ORDER):
     """A tool that is called in every conversation without being asked for: `AllowedTool`."""
-
-    __tablename__ = "allowed_tools"
 
     server: Mapped[str] = mapped_column(primary_key=True)
     tool: Mapped[str] = mapped_column(primary_key=True)
     definition: Mapped[str]  # as JSON, see `ToolDefinition`
 
 
-class TargetRow(Base, holds=Holds.LIBRARY):
+class TargetRow(Base, table="targets", holds=Holds.LIBRARY):
     """What a target is, and what the user set for it. It stays when its last file changes, as that may come back."""
-
-    __tablename__ = "targets"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     identity: Mapped[str | None] = mapped_column(unique=True)  # None: its file was not read since identities exist
@@ -267,10 +245,8 @@ class TargetRow(Base, holds=Holds.LIBRARY):
     vocabulary: Mapped[str] = mapped_column(server_default=text("''"))  # its fingerprint; empty: never loaded
 
 
-class TargetFileRow(Base, holds=Holds.LIBRARY):
+class TargetFileRow(Base, table="target_files", holds=Holds.LIBRARY):
     """Where a target is found. Copies of a file share their target."""
-
-    __tablename__ = "target_files"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     target_id: Mapped[int] = mapped_column(ForeignKey("targets.id", ondelete="CASCADE"), index=True)
@@ -281,20 +257,16 @@ class TargetFileRow(Base, holds=Holds.LIBRARY):
     loaded_stamp: Mapped[str] = mapped_column(server_default=text("''"))  # as it was when last loaded; empty: never
 
 
-class LearningDayRow(Base, holds=Holds.LEARNED):
+class LearningDayRow(Base, table="learning_days", holds=Holds.LEARNED, in_key_order=True):
     """How long the drafter learned on a day."""
-
-    __tablename__ = "learning_days"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     day: Mapped[str] = mapped_column(primary_key=True)  # as in 2026-01-31, in local time
     seconds: Mapped[float]
 
 
-class VocabularyPairRow(Base, holds=Holds.LEARNED, in_profile=True):
+class VocabularyPairRow(Base, table="vocabulary_pairs", holds=Holds.LEARNED, in_profile=True):
     """A target's vocabulary and a drafter's, by their fingerprints, which are too long to repeat in every n-gram."""
 
-    __tablename__ = "vocabulary_pairs"
     __table_args__ = (UniqueConstraint("target_fingerprint", "drafter_fingerprint"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -303,12 +275,10 @@ class VocabularyPairRow(Base, holds=Holds.LEARNED, in_profile=True):
 
 
 # SQLite packs the numbers of an n-gram, which are small, into about twelve bytes.
-class NgramRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(string) + 12"):
+class NgramRow(
+    Base, table="ngrams", holds=Holds.LEARNED, in_profile=True, num_bytes="length(string) + 12", in_key_order=True
+):
     """One column for each field of `NgramRecord`, under the same name."""
-
-    __tablename__ = "ngrams"
-    # The rows lie in the tree of their key: half the size of a table with an index, and a pair's rows lie together.
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     pair_id: Mapped[int] = mapped_column(ForeignKey("vocabulary_pairs.id", ondelete="CASCADE"), primary_key=True)
     string: Mapped[bytes] = mapped_column(primary_key=True)  # little-endian int32, see ngrams.py
@@ -318,57 +288,43 @@ class NgramRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(str
     last_use: Mapped[int]
 
 
-class VocabularyRow(Base, holds=Holds.LEARNED):
+class VocabularyRow(Base, table="vocabularies", holds=Holds.LEARNED):
     """A target's vocabulary, by its fingerprint."""
-
-    __tablename__ = "vocabularies"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     fingerprint: Mapped[str] = mapped_column(unique=True)
 
 
-class RecallRow(Base, holds=Holds.LEARNED, num_bytes="length(tokens)"):
+class RecallRow(Base, table="recall", holds=Holds.LEARNED, num_bytes="length(tokens)", in_key_order=True):
     """A message in the tokens of one vocabulary."""
-
-    __tablename__ = "recall"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
 
 
-class ImportedRecallRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(tokens)"):
+class ImportedRecallRow(
+    Base, table="imported_recall", holds=Holds.LEARNED, in_profile=True, num_bytes="length(tokens)", keeps_ids=True
+):
     """A text that a profile brought, in the tokens of one vocabulary. Its message is in another store."""
-
-    __tablename__ = "imported_recall"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
     id: Mapped[int] = mapped_column(primary_key=True)
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
     tokens: Mapped[bytes]  # little-endian int32, see recall.py
 
 
-class ImportedNameRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(name)"):
+class ImportedNameRow(
+    Base, table="imported_names", holds=Holds.LEARNED, in_profile=True, num_bytes="length(name)", in_key_order=True
+):
     """What a profile calls a target with this vocabulary."""
-
-    __tablename__ = "imported_names"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
 
 
-class LessonRow(
-    Base,
-    holds=Holds.LEARNED,
-    num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",
-):
+class LessonRow(Base, table="lessons", holds=Holds.LEARNED, num_bytes=_LESSON_BYTES, in_key_order=True):
     """A reply in the tokens of one vocabulary, with the target's distribution before each token. The turns that it
     answers are in `messages`."""
-
-    __tablename__ = "lessons"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True, index=True)
@@ -381,16 +337,9 @@ class LessonRow(
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
-class SelfDistilledRow(
-    Base,
-    holds=Holds.LEARNED,
-    num_bytes="length(tokens) + length(law_tokens) + length(law_logs) + length(system_prompt)",
-):
+class SelfDistilledRow(Base, table="practice", holds=Holds.LEARNED, num_bytes=_LESSON_BYTES, keeps_ids=True):
     """A reply that the target wrote to a stored prompt again, to be learned from. It is never shown. The columns are
     those of `LessonRow`."""
-
-    __tablename__ = "practice"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
     id: Mapped[int] = mapped_column(primary_key=True)
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
@@ -404,11 +353,10 @@ class SelfDistilledRow(
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
-class ScoreRow(Base, holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 32"):
+class ScoreRow(
+    Base, table="scores", holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 32", in_key_order=True
+):
     """A reply that was scored before a drafter learned from it, in rounds as the judge counts them."""
-
-    __tablename__ = "scores"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
     drafter_fingerprint: Mapped[str] = mapped_column(primary_key=True)
@@ -418,14 +366,12 @@ class ScoreRow(Base, holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint)
     rounds_after: Mapped[float]  # with what was in use
 
 
-class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)"):
+class AdapterRow(
+    Base, table="adapters", holds=Holds.LEARNED, in_profile=True, num_bytes="length(weights)", keeps_ids=True
+):
     """One column for each field of `AdapterRecord`; `id` is its number, `ordinal` counts the adapters of one target."""
 
-    __tablename__ = "adapters"
-    __table_args__ = (
-        Index(None, "target_fingerprint", "drafter_fingerprint"),
-        {"sqlite_autoincrement": True},
-    )
+    __table_args__ = (Index(None, "target_fingerprint", "drafter_fingerprint"),)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     target_fingerprint: Mapped[str]
@@ -443,11 +389,8 @@ class AdapterRow(Base, holds=Holds.LEARNED, in_profile=True, num_bytes="length(w
     num_tokens: Mapped[int] = mapped_column(server_default=text("0"))
 
 
-class CandidateRow(Base, holds=Holds.LEARNED, num_bytes="length(weights)"):
+class CandidateRow(Base, table="candidates", holds=Holds.LEARNED, num_bytes="length(weights)", in_key_order=True):
     """One column for each field of `CandidateRecord`, under the same name."""
-
-    __tablename__ = "candidates"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     target_fingerprint: Mapped[str] = mapped_column(primary_key=True)
     drafter_fingerprint: Mapped[str] = mapped_column(primary_key=True)
@@ -459,11 +402,8 @@ class CandidateRow(Base, holds=Holds.LEARNED, num_bytes="length(weights)"):
     weights: Mapped[bytes]
 
 
-class DrafterFiguresRow(Base, holds=Holds.LEARNED):
+class DrafterFiguresRow(Base, table="drafter_figures", holds=Holds.LEARNED, in_key_order=True):
     """One column for each number of a `DrafterRecord`, under the same name."""
-
-    __tablename__ = "drafter_figures"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     target_identity: Mapped[str] = mapped_column(primary_key=True)
     drafter_key: Mapped[str] = mapped_column(primary_key=True)
@@ -474,11 +414,8 @@ class DrafterFiguresRow(Base, holds=Holds.LEARNED):
     step_s: Mapped[float]
 
 
-class QuantizationFiguresRow(Base, holds=Holds.LIBRARY):
+class QuantizationFiguresRow(Base, table="form_figures", holds=Holds.LIBRARY, in_key_order=True):
     """What was measured of a target, or of another quantization of it, with one build of llama.cpp."""
-
-    __tablename__ = "form_figures"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     target_identity: Mapped[str] = mapped_column(primary_key=True)
     build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
@@ -488,11 +425,8 @@ class QuantizationFiguresRow(Base, holds=Holds.LIBRARY):
     figures: Mapped[str]  # as JSON, see figures.py
 
 
-class PaceRow(Base, holds=Holds.LEARNED):
+class PaceRow(Base, table="known_pace", holds=Holds.LEARNED, in_key_order=True):
     """What the draft policy knows of a target with one build of llama.cpp."""
-
-    __tablename__ = "known_pace"
-    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012
 
     target_identity: Mapped[str] = mapped_column(primary_key=True)
     build: Mapped[str] = mapped_column(primary_key=True)  # as `Runtime.key`
@@ -500,12 +434,9 @@ class PaceRow(Base, holds=Holds.LEARNED):
     pace: Mapped[str]  # as JSON, see figures.py
 
 
-class ErasureRow(Base, holds=Holds.ERASURES):
+class ErasureRow(Base, table="erasures", holds=Holds.ERASURES, keeps_ids=True):
     """A deleted row whose text must be erased from the copies that migrations made. The time distinguishes it from a
     row of another store with the same id."""
-
-    __tablename__ = "erasures"
-    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012
 
     id: Mapped[int] = mapped_column(primary_key=True)
     holder: Mapped[str]  # the table

@@ -37,7 +37,7 @@ from engine.speculation.drafter.heads_folder import WEIGHTS, HeadsConfig
 from engine.speculation.drafter.matrices import Int8Rows
 from engine.speculation.learning.samples import CorpusLesson
 from engine.speculation.proposers.heads import measure_guess
-from engine.values.config import DistillSettings
+from engine.values.distilling import DistillSettings
 from engine.values.errors import DrafterUnusable, FileUnusable, TargetUnsupported
 from engine.values.targets import TargetSource
 

@@ -24,8 +24,8 @@ from engine.speculation.drafter.tokenizer import DrafterTokenizer
 from engine.speculation.learning.evaluation import count_hits
 from engine.speculation.learning.samples import CorpusLesson, Labels, SampleMaker, join_samples, spellings
 from engine.speculation.model.interface import Vocabulary
-from engine.values.config import DistillSettings
 from engine.values.conversations import ChatTurn, Role
+from engine.values.distilling import DistillSettings
 from engine.values.errors import DrafterUnusable, FileUnusable
 from engine.values.targets import TargetSource
 

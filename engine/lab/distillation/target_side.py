@@ -21,7 +21,8 @@ from engine.speculation.model.llama.batch import BatchTarget
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 from engine.speculation.model.llama.opening import check_file
 from engine.speculation.model.llama.vocabulary import load_vocabulary
-from engine.values.config import DistillSettings, TargetSettings
+from engine.values.config import TargetSettings
+from engine.values.distilling import DistillSettings
 from engine.values.errors import TargetUnsupported
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import TargetSource

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.speculation.numerics.likeliest import Ids, LogitRow
-from engine.values.config import SamplingSettings, read_biases
+from engine.values.config import SamplingSettings
+from engine.values.parameters import read_biases
 
 _BREAKERS = (b"\n", b":", b'"', b"*")
 _LONGEST_REPEAT = 256  # tokens beyond `dry_length`; the penalty of a longer passage is that of this one

@@ -52,7 +52,7 @@ from engine.values.events import (
 from engine.values.origins import SERVER, TARGET
 from engine.values.requests import Failure
 from engine.values.sentences import say
-from engine.values.speed import Hindrance, Outcome, SpeedVerdict
+from engine.values.speed import Hindrance, SpeedOutcome, SpeedVerdict
 from engine.values.targets import Added, LibraryTarget
 from tests.translations.collecting import collected
 from tests.translations.files import Known, write
@@ -95,7 +95,7 @@ def test_keys_numbers_and_examples_are_those_of_the_language(speak: Speak) -> No
             assert native(keys).split("+")[:-1] == [named.get(each, each) for each in keys.split("+")[:-1]]
         translators.remove()
     speak(GERMAN, TRANSLATIONS)
-    assert ratio_words(SpeedVerdict(Outcome.FASTER, Hindrance.UNKNOWN, 31.0, 20.0, 0.04)) == "1,6× ± 0,1"
+    assert ratio_words(SpeedVerdict(SpeedOutcome.FASTER, Hindrance.UNKNOWN, 31.0, 20.0, 0.04)) == "1,6× ± 0,1"
     assert seconds_words(0.84) == "0,8\u00a0s"
     penalty = next(each for each in shown_settings(AppSettings) if each.label == "Repetition penalty")
     assert range_words(penalty) == "Wählen Sie eine Zahl von 0,1 bis 10."

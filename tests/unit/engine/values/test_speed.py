@@ -17,7 +17,7 @@ from engine.values.speed import (
     Guessing,
     Hindrance,
     LiveFigures,
-    Outcome,
+    SpeedOutcome,
     as_shown,
     decimals_of,
     hindrance_of,
@@ -99,7 +99,7 @@ def test_what_is_said_follows_from_the_speeds_as_they_are_shown(
     found = verdict_of(speed, num_tokens, num_drafted, ratio, plain, error, hindrance, is_live)
     assert found.tokens_per_s == as_shown(speed)
     if found.ratio is None:
-        assert found.outcome not in (Outcome.FASTER, Outcome.SLOWER, Outcome.ABOUT_NORMAL)
+        assert found.outcome not in (SpeedOutcome.FASTER, SpeedOutcome.SLOWER, SpeedOutcome.ABOUT_NORMAL)
         return
     assert num_tokens > FEWEST_TOKENS
     assert found.ratio == found.tokens_per_s / found.plain_tokens_per_s
@@ -107,30 +107,30 @@ def test_what_is_said_follows_from_the_speeds_as_they_are_shown(
         assert found.ratio == pytest.approx(ratio, rel=0.011)
     beyond = abs(found.ratio - 1) > found.error * found.ratio
     assert {
-        Outcome.FASTER: found.ratio > FASTER and beyond,
-        Outcome.SLOWER: found.ratio < SLOWER and beyond,
-        Outcome.NORMAL: SLOWER <= found.ratio <= FASTER,
-        Outcome.ABOUT_NORMAL: not SLOWER <= found.ratio <= FASTER and not beyond and not is_live,
-        Outcome.MEASURING: not SLOWER <= found.ratio <= FASTER and not beyond and is_live,
+        SpeedOutcome.FASTER: found.ratio > FASTER and beyond,
+        SpeedOutcome.SLOWER: found.ratio < SLOWER and beyond,
+        SpeedOutcome.NORMAL: SLOWER <= found.ratio <= FASTER,
+        SpeedOutcome.ABOUT_NORMAL: not SLOWER <= found.ratio <= FASTER and not beyond and not is_live,
+        SpeedOutcome.MEASURING: not SLOWER <= found.ratio <= FASTER and not beyond and is_live,
     }[found.outcome]
 
 
 def test_a_ratio_that_cannot_be_says_nothing() -> None:
     """Servers tell what they like, and so it may stand in the store."""
     found = verdict_of(20.0, 400, 90, 1e-320, 0.0, 0.0, Hindrance.UNKNOWN)
-    assert (found.outcome, found.ratio) == (Outcome.ALONE, None)
+    assert (found.outcome, found.ratio) == (SpeedOutcome.ALONE, None)
 
 
 def test_a_reply_without_a_guess_has_one_speed_whatever_was_measured_at_another_time() -> None:
     """1,532 tokens at 17.5 tokens a second, where the last twenty rounds had 12.8 ± 5 %."""
     found = verdict_of(17.5, 1_532, 0, 1.0, 12.8, 0.05, Hindrance.COSTS)
-    assert (found.outcome, found.tokens_per_s, found.ratio) == (Outcome.NORMAL, 17.5, None)
+    assert (found.outcome, found.tokens_per_s, found.ratio) == (SpeedOutcome.NORMAL, 17.5, None)
 
 
 def test_plain_decoding_is_that_of_the_reply_and_not_of_a_busier_minute() -> None:
     """1.1 by counts, beside 22.9 and 22.6 tokens a second."""
     found = verdict_of(22.9, 400, 90, 1.12, 22.6, 0.02, Hindrance.LITTLE)
-    assert (found.outcome, found.plain_tokens_per_s) == (Outcome.FASTER, 20.4)
+    assert (found.outcome, found.plain_tokens_per_s) == (SpeedOutcome.FASTER, 20.4)
 
 
 def guessing(num_plain: int, num_drafted: int = 0, num_accepted: int = 0, ratio: float = 1.0) -> Guessing:
@@ -158,4 +158,4 @@ def test_shares_of_live_figures() -> None:
     figures = LiveFigures(num_rounds=10, num_drafted=20, num_accepted=15)
     assert (figures.tokens_per_round, figures.accepted_share) == (2.5, 0.75)
     assert (LiveFigures().tokens_per_round, LiveFigures().accepted_share) == (0.0, None)
-    assert LiveFigures().verdict.outcome is Outcome.MEASURING
+    assert LiveFigures().verdict.outcome is SpeedOutcome.MEASURING

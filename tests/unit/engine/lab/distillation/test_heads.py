@@ -19,7 +19,8 @@ from engine.lab.distillation.thoughts import ReplyStates, ThoughtShards
 from engine.speculation.drafter.heads import load_heads
 from engine.speculation.model.files.sources import file_source
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
-from engine.values.config import DistillSettings, TargetSettings
+from engine.values.config import TargetSettings
+from engine.values.distilling import DistillSettings
 from engine.values.errors import DrafterUnusable, FileUnusable
 from engine.values.stop_signal import StopSignal
 from tests.fakes.tiny_models import tiny_llama
