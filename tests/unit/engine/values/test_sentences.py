@@ -81,6 +81,7 @@ SILENT = {
     ),
     *(
         "Parameter",
+        "_special",
         "TextParameter",
         "Origin",
         "Unsound",
