@@ -20,8 +20,7 @@ class DeskHere(_Desk):
     has_ended = False
 
     def _open(self, vocabulary: Vocabulary, stop: StopSignal) -> None:  # noqa: ARG002
-        special = vocabulary.special | vocabulary.end_of_generation
-        self._matchers = Matchers(packed_vocabulary(vocabulary.pieces, special))
+        self._matchers = Matchers(packed_vocabulary(vocabulary.pieces, vocabulary.silent))
 
     def _said(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:  # noqa: ARG002
         answer = answered(self._matchers, *json.loads(json.dumps(question)))

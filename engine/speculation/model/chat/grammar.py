@@ -166,13 +166,16 @@ class _Desk:
             raise SettingInvalid(TOO_MUCH) from error
 
     def _answered(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
-        try:
-            answer = self._child.ask(json.dumps(question).encode(), seconds, stop.is_set)
-        except ChildEnded as error:
-            raise SettingInvalid(TOO_MUCH) from error
+        answer = self._said(question, seconds, stop)
         if answer[:1] == b"-":
             raise SettingInvalid(unpacked(json.loads(answer[1:])))
         return answer[1:]
+
+    def _said(self, question: tuple[str, int, Any], seconds: float, stop: StopSignal) -> bytes:
+        try:
+            return self._child.ask(json.dumps(question).encode(), seconds, stop.is_set)
+        except ChildEnded as error:
+            raise SettingInvalid(TOO_MUCH) from error
 
 
 @cache
