@@ -70,7 +70,7 @@ def run(
 
 
 def check_machine() -> None:
-    """Qt itself would end the process with a message for developers."""
+    """Checks what Qt needs: Qt itself would end the process with a message for developers."""
     if not sys.platform.startswith("linux"):
         return
     headless = _is_headless()
@@ -90,7 +90,7 @@ def _is_headless() -> bool:
 
 @contextmanager
 def _shown_without_terminal() -> Iterator[None]:
-    """Users who started the app by a click see no terminal: a sentence is shown in a window as well."""
+    """Shows a sentence in a window, too: users who started the app by a click see no terminal."""
     try:
         yield
     except MendableError as error:
@@ -172,7 +172,7 @@ def _show(start: _Start, watch: CrashWatch) -> int:
 
 
 def _listen(application: DesktopApplication, wired: WiredWindow, lock: InstanceLock, start: _Start) -> None:
-    """Opens the files of this start, and from then on those of further starts."""
+    """Opens the files of this start, then those of further starts."""
     from PySide6.QtCore import QTimer
 
     from app.startup.single_instance import OpenRequests
@@ -189,7 +189,7 @@ def _close_on_interrupt(wired: WiredWindow) -> None:
     from PySide6.QtCore import QTimer
 
     def close_soon(_number: int, _frame: FrameType | None) -> None:
-        """Not here and now: this runs in the middle of whatever Python does."""
+        """Closes the window soon, not now: this runs in the middle of whatever Python does."""
         QTimer.singleShot(0, wired.window, wired.window.close)
 
     signal.signal(signal.SIGINT, close_soon)

@@ -1,4 +1,4 @@
-"""Another language is chosen: the window is made anew in it, around the same engine."""
+"""Another language is chosen: the window is made again in it, around the same engine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class LanguageChange(QObject):
             self._check_fonts()
 
     def _obstacle(self) -> str:
-        """Why it must wait, in a sentence; empty: it need not."""
+        """Says why the change must wait; empty: it need not."""
         wired = self._wired
         if wired.window.is_busy or wired.bridge.is_at_work or any(each.is_at_work for each in wired.parts):
             return self.tr("The language will change when the current task is finished.")
@@ -75,7 +75,7 @@ class LanguageChange(QObject):
         return window.windowType() is not Qt.WindowType.ToolTip and not self._wired.settings.is_dialog(window)
 
     def _move(self) -> None:
-        """The new window is on the screen before the old one goes."""
+        """Shows the new window before the old one goes."""
         old, wired = self._wired.window, self._wired
         new = MainWindow(wired.theme)
         new.restore(old.state())
@@ -83,13 +83,13 @@ class LanguageChange(QObject):
         new.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating, QApplication.activeWindow() is None)
         try:
             wired.move_to(new)
-        finally:  # nobody is left with a window that does nothing
+        finally:  # the user is never left with a dead window
             new.show()
             wait_for_first_paint(new)
             delete(old)
 
     def _check_fonts(self) -> None:
-        """In English, as the letters of the language are what is missing."""
+        """Warns in English, as the letters of the language are what is missing."""
         language = self._translators.language
         letters = _LETTERS.get(language.code)
         if letters is not None and not QFontDatabase.families(letters):

@@ -1,4 +1,4 @@
-"""What the engine said last of everything that stays as it is: a window that is made anew hears it again."""
+"""The last fact of each lasting state of the engine: a window that is made again hears them again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WRITTEN = (FoldersListed, PresetsListed, StoreBehind, TargetsListed)  # by the 
 
 
 class LastingFacts:
-    """In the order in which they were told."""
+    """The last facts of each kind, in the order in which they came."""
 
     def __init__(self) -> None:
         self._told: dict[Hashable, Event] = {}

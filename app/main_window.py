@@ -16,7 +16,7 @@ from app.widgets.keyboard_home import KeyboardHome
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.meter.sides import SIDEBAR_PX, Sides
 from app.widgets.meter.speed_meter import SpeedMeter
-from app.widgets.notice_bar import FolderBanner, IncognitoBanner, NoticeBars
+from app.widgets.notice_bar import Banner, NoticeBars
 from app.widgets.popups import WindowMenu
 from app.widgets.prompt.dropped_files import DroppedFiles, Landing
 from app.widgets.prompt.pictures import Pictures
@@ -34,21 +34,13 @@ _Keys = QKeySequence | str
 
 
 class MainWindow(QMainWindow):
-    """Holds the widgets, which controllers set and listen to.
+    """Holds the widgets, which controllers set and listen to."""
 
-    Signals:
-        closing(): the window is about to close.
-        chats_dropped(str): a file of chats was dropped on it.
-        texts_dropped(list): other files were dropped on it, by their paths.
-        profile_dropped(str): show the contents of a profile.
-        shortcut_settings_requested(): the user wants other keys.
-    """
-
-    closing = Signal()
-    chats_dropped = Signal(str)
-    texts_dropped = Signal(list)
-    profile_dropped = Signal(str)
-    shortcut_settings_requested = Signal()
+    closing = Signal()  # the window is about to close
+    chats_dropped = Signal(str)  # a file of chats was dropped on it
+    texts_dropped = Signal(list)  # other files were dropped on it, by their paths
+    profile_dropped = Signal(str)  # show the contents of a profile
+    shortcut_settings_requested = Signal()  # the user wants other keys
 
     def __init__(self, keeper: ThemeKeeper, version: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,9 +55,11 @@ class MainWindow(QMainWindow):
         self.conversations = ConversationList(keeper)
         self.target_bar = TargetBar(keeper)
         self.signs = self.target_bar.signs
-        self.incognito_banner = IncognitoBanner(keeper)
-        self.incognito_banner.hide()
-        self.folder_banner = FolderBanner(keeper)
+        in_memory = self.tr("It exists only in memory and is gone when the app is closed.")
+        self.incognito_banner = Banner(keeper, "incognito")
+        self.incognito_banner.setToolTip(in_memory)
+        self.incognito_banner.words.setText(self.tr("Incognito: this chat is not stored, reused or learned from."))
+        self.folder_banner = Banner(keeper, "folder")
         self.pictures = Pictures(self)
         self.transcript = Transcript(keeper, self.pictures)
         self.notices = NoticeBars(keeper, self.transcript)
@@ -80,13 +74,13 @@ class MainWindow(QMainWindow):
         self._name_actions()
         self._make_menus()
         self.target_bar.sidebar_requested.connect(self.toggle_sidebar)
-        self.transcript.example_chosen.connect(self._use_example)
+        self.transcript.example_chosen.connect(self.prompt_box.set_text)
         self.transcript.changed.connect(self._enable_last)
-        self.transcript.edit_refused.connect(self.toasts.show_info)
+        self.transcript.message_actions.edit_refused.connect(self.toasts.show_info)
         self.transcript.welcome.file_requested.connect(self.target_bar.choose)
         self.transcript.welcome.models_requested.connect(self.models_action.trigger)
         self.prompt_box.pages_requested.connect(self.transcript.scroll_pages)
-        self.prompt_box.edit_last_requested.connect(self.transcript.revise_last)
+        self.prompt_box.edit_last_requested.connect(self.transcript.message_actions.revise_last)
         sidebar = self.conversations
         for signal in (sidebar.new_requested, sidebar.incognito_requested, sidebar.left):
             signal.connect(self.prompt_box.setFocus)  # also from the search
@@ -108,7 +102,6 @@ class MainWindow(QMainWindow):
         self.prompt_box.setFocus()
 
     def set_busy(self, busy: bool) -> None:
-        """Whether a reply is under way."""
         self.prompt_box.set_busy(busy)
         self.transcript.set_busy(busy)
         self.stop_action.setEnabled(busy)
@@ -119,7 +112,7 @@ class MainWindow(QMainWindow):
         return self.stop_action.isEnabled()
 
     def state(self) -> bytes:
-        """Place, size and sidebar, for `restore`."""
+        """The place, size and sidebar for `restore`."""
         state = QByteArray()
         stream = QDataStream(state, QIODevice.OpenModeFlag.WriteOnly)
         stream << self.saveGeometry() << QByteArray.number(self._sides.sidebar_px)
@@ -129,7 +122,7 @@ class MainWindow(QMainWindow):
         return bytes(state.data())
 
     def restore(self, state: bytes) -> None:
-        """Restores an earlier `state`; anything else changes nothing."""
+        """Restores an earlier `state`; ignores anything else."""
         stream = QDataStream(QByteArray(state))
         geometry, sidebar = QByteArray(), QByteArray()
         stream >> geometry >> sidebar
@@ -147,7 +140,7 @@ class MainWindow(QMainWindow):
         self._sides.show_sidebar(self.conversations.isHidden())
 
     def take_files(self, dropped: DroppedFiles) -> None:
-        """Emits the signal of each kind that is there."""
+        """Emits a signal for each kind of file."""
         if dropped.model:
             self.target_bar.target_chosen.emit(dropped.model)
         if dropped.profile:
@@ -158,7 +151,7 @@ class MainWindow(QMainWindow):
             self.texts_dropped.emit(list(dropped.texts))
 
     def come_forward(self) -> None:
-        """In front of other windows, as far as the desktop lets it."""
+        """Raises the window above others, as far as the desktop allows."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
@@ -195,7 +188,7 @@ class MainWindow(QMainWindow):
             self.take_files(dropped)
 
     def _landing_of(self, dropped: DroppedFiles) -> tuple[QWidget, str]:
-        """Where files will be, and what becomes of them."""
+        """Where the files would go, and what happens to them."""
         if dropped.texts:
             return self.prompt_box, self.tr("Attach to your message")
         if dropped.model:
@@ -217,7 +210,9 @@ class MainWindow(QMainWindow):
         centred = in_row([Stretch(), Placed(foot, 1000), Stretch()])
         in_column(
             [
-                *(self.target_bar, self.incognito_banner, self.folder_banner),
+                self.target_bar,
+                self.incognito_banner,
+                self.folder_banner,
                 Placed(self.transcript, 1),
                 centred,
             ],
@@ -261,7 +256,9 @@ class MainWindow(QMainWindow):
         stop = (QKeySequence("Esc"), "Ctrl+.")
         self.stop_action = self._action(self.tr("Stop the reply"), stop, box.stop_requested)
         self.regenerate_action = self._action(self.tr("Regenerate"), "Ctrl+R", self._on_regenerate)
-        self.continue_action = self._action(self.tr("Continue"), "Ctrl+Shift+R", self.transcript.continue_requested)
+        self.continue_action = self._action(
+            self.tr("Continue"), "Ctrl+Shift+R", self.transcript.message_actions.continue_requested
+        )
         delete = self.tr("Delete last message")
         self.delete_message_action = self._action(delete, "Ctrl+Shift+Del", self._on_delete_message)
         chat = self.tr("Settings of this chat…")
@@ -284,8 +281,6 @@ class MainWindow(QMainWindow):
         self.personal_action = self._action(self.tr("Personalization…"), "Ctrl+Shift+P", role=role.NoRole)
         self.tools_action = self._action(self.tr("Tools…"), role=role.NoRole)
         box.tools.settings_requested.connect(self.tools_action.trigger)
-        self.server_action = self._action(self.tr("Server…"), role=role.NoRole)
-        self.signs.server_requested.connect(self.server_action.trigger)
         self.signs.settings_requested.connect(self.conversation_action.trigger)
         self.signs.preset_requested.connect(self.presets_action.trigger)
         self.settings_action = self._action(self.tr("Settings…"), "Ctrl+,", role=role.PreferencesRole)
@@ -315,7 +310,7 @@ class MainWindow(QMainWindow):
         does: Callable[..., object] | SignalInstance | None = None,
         role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole,
     ) -> QAction:
-        """`does` is called, or emitted where it is a signal; `role` is that in the menus of a Mac."""
+        """`does` is called, or emitted if it is a signal; `role` places it in a Mac's menus."""
         action = QAction(words, self, menuRole=role)
         action.setShortcuts([QKeySequence(each) for each in (keys if isinstance(keys, tuple) else (keys,))])
         if does is not None:
@@ -323,18 +318,26 @@ class MainWindow(QMainWindow):
         self.addAction(action)
         return action
 
+    def add_page(self, name: str, words: str, opens: Callable[..., object]) -> QAction:
+        """Adds a feature's window to the menu, above the settings; `name` is that of its keys."""
+        action = self._action(words, does=opens, role=QAction.MenuRole.NoRole)
+        action.setObjectName(name)
+        for place in (self, self._pages_menu):
+            place.insertAction(self.settings_action, action)
+        return action
+
     def _name_actions(self) -> None:
-        """`new_action` is "new": keys are stored under a name that does not depend on words or language."""
+        """Names actions after their attributes (`new_action` is "new"): keys are stored under names independent of
+        words and languages."""
         for name, action in vars(self).items():
             if isinstance(action, QAction):
                 action.setObjectName(name.removesuffix("_action"))
 
     def _make_menus(self) -> None:
-        """Whatever is needed most is on the first level; the rest is in submenus, by subject."""
+        """Puts frequent actions on the first level, the rest in submenus by subject."""
         chats = (self.new_action, self.incognito_action, self.search_action)
         speeds = (self.speed_up_action, self.history_action)
-        extras = (self.tools_action, self.server_action)
-        pages = (self.library_action, self.personal_action, *extras, self.settings_action)
+        pages = (self.library_action, self.personal_action, self.tools_action, self.settings_action)
         submenus: tuple[tuple[str, tuple[tuple[QAction, ...], ...]], ...] = (
             (
                 self.tr("This &chat"),
@@ -383,13 +386,14 @@ class MainWindow(QMainWindow):
             ),
         )
         if self.menuBar().isNativeMenuBar():  # the bar at the top of the screen
-            _fill(self.menuBar().addMenu(self.tr("&File")), (chats, speeds, pages, (self.quit_action,)))
+            self._pages_menu = self.menuBar().addMenu(self.tr("&File"))
+            _fill(self._pages_menu, (chats, speeds, pages, (self.quit_action,)))
             for name, groups in submenus:
                 _fill(self.menuBar().addMenu(name), groups)
             self.target_bar.menu_button.hide()
             return
         self.menuBar().hide()
-        menu = WindowMenu(self.target_bar.menu_button)
+        menu = self._pages_menu = WindowMenu(self.target_bar.menu_button)
         _fill(menu, (chats, speeds, pages))
         for name, groups in submenus:
             submenu = WindowMenu(menu)
@@ -407,29 +411,25 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _enable_last(self) -> None:
-        """What applies to the last message."""
+        """Enables the actions on the last message."""
         self.regenerate_action.setEnabled(self.transcript.can_regenerate())
         self.delete_message_action.setEnabled(self.transcript.can_regenerate())
         self.continue_action.setEnabled(self.transcript.can_continue())
 
     @Slot(bool)
     def _enable_current(self, has_current: bool) -> None:
-        """Whether a chat is open that these actions apply to."""
+        """Enables the actions that need an open chat."""
         order = self.move_action, self.pin_action, self.archive_action
         for action in (self.rename_action, *order, self.export_action, self.delete_action, self.forget_action):
             action.setEnabled(has_current)
 
     @Slot()
     def _on_regenerate(self) -> None:
-        self.transcript.regenerate_requested.emit(self.transcript.messages[-1].id)
+        self.transcript.message_actions.regenerate_requested.emit(self.transcript.messages[-1].id)
 
     @Slot()
     def _on_delete_message(self) -> None:
-        self.transcript.delete_requested.emit(self.transcript.messages[-1].id)
-
-    @Slot(str)
-    def _use_example(self, prompt: str) -> None:
-        self.prompt_box.set_text(prompt)
+        self.transcript.message_actions.delete_requested.emit(self.transcript.messages[-1].id)
 
     @Slot()
     def _show_shortcuts(self) -> None:

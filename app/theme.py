@@ -44,7 +44,7 @@ class Theme:
 
     name: str
     dark: bool
-    window: str  # behind the conversation
+    window: str  # background of the conversation
     sidebar: str
     surface: str  # raised things: prompt box, menus, toasts
     bubble: str  # the user's messages
@@ -76,7 +76,7 @@ class Theme:
     code_error: str
 
     def tint(self, origin: Origin) -> str:
-        """Behind text of this origin; the colour of the window where it has none of its own."""
+        """The background of text of this origin; the window's colour where it has none."""
         return (origin.dark if self.dark else origin.light) or self.window
 
     def palette(self) -> QPalette:
@@ -108,7 +108,7 @@ class Theme:
         return palette
 
     def style_sheet(self, scale: float = 1.0) -> str:
-        """Lengths are multiplied by `scale`, but for the thin lines around things."""
+        """Lengths are multiplied by `scale`, except for thin lines."""
         template = (THEMES / "style.qss").read_text("utf-8")
         colours = {field.name: str(getattr(self, field.name)) for field in fields(self)}
         words = {**colours, "themes": Path(str(THEMES)).as_posix()}  # where pictures lie
@@ -127,13 +127,9 @@ def load_theme(name: str) -> Theme:
 
 class ThemeKeeper(QObject):
     """Holds the theme and the size of text in use, for all widgets. By default it follows the system between light and
-    dark.
+    dark."""
 
-    Signals:
-        changed(Theme): colours or sizes have changed; font, palette and style sheet are applied already.
-    """
-
-    changed = Signal(Theme)
+    changed = Signal(Theme)  # colours or sizes have changed; font, palette and style sheet are applied already
 
     def __init__(self, app: QApplication, scheme: str = "system", text_percent: int = 100) -> None:
         super().__init__(app)
@@ -147,7 +143,7 @@ class ThemeKeeper(QObject):
         app.styleHints().colorSchemeChanged.connect(self.show_scheme)
 
     def px(self, length_px: float) -> int:
-        """A length on the screen that grows with the text."""
+        """A length in pixels that scales with the text."""
         return round(length_px * self.scale)
 
     def icon(self, name: str, token: str = "quiet") -> QIcon:
@@ -171,7 +167,7 @@ class ThemeKeeper(QObject):
 
     @Slot(Qt.ColorScheme)
     def show_scheme(self, scheme: Qt.ColorScheme) -> None:
-        """The system has changed between light and dark."""
+        """Follows the system's light or dark scheme."""
         theme = _theme_for(scheme)
         if self._scheme == "system" and theme != self.theme:
             self.theme = theme
@@ -179,7 +175,7 @@ class ThemeKeeper(QObject):
             self.changed.emit(theme)
 
     def _set_system_scheme(self, scheme: str) -> Qt.ColorScheme:
-        """Light or dark, also for what the system draws itself: frames of windows, its dialogs."""
+        """Sets the scheme of what the system draws itself: window frames and its dialogs."""
         hints = self._app.styleHints()
         hints.setColorScheme(_SCHEMES[scheme])
         return hints.colorScheme() if scheme == "system" else _SCHEMES[scheme]
@@ -220,7 +216,8 @@ class StyledWhenShown(QDialog):
 
 @contextmanager
 def _hidden_windows_left_out(app: QApplication) -> Iterator[None]:
-    """Qt neither polishes widgets that it takes for unpolished, nor tells those that have a style of their own."""
+    """Hides widgets from Qt, which neither polishes those that it takes for unpolished, nor informs those with a style
+    of their own."""
     windows = [each for each in app.topLevelWidgets() if isinstance(each, StyledWhenShown) and each.isHidden()]
     widgets = [each for window in windows for each in (window, *window.findChildren(QWidget))]
     left_out = [each for each in widgets if not each.window().isVisible()]
@@ -237,7 +234,7 @@ def _hidden_windows_left_out(app: QApplication) -> Iterator[None]:
 
 
 def _hand_down_font(window: QWidget) -> None:
-    """Qt tells widgets of another font in no order: those told before their parents take what these had before."""
+    """Passes the font down: Qt informs widgets in no order, so some would take over their parents' old font."""
     for widget in window.findChildren(QWidget):  # parents come first
         parent = widget.parentWidget()
         if parent is None or widget.window() is not window or widget.font().resolveMask():
@@ -251,7 +248,7 @@ def _theme_for(scheme: Qt.ColorScheme) -> Theme:
 
 
 def _usual_font(app: QApplication) -> QFont:
-    """The system's own, whatever an earlier keeper has set."""
+    """The system's own font, regardless of an earlier keeper."""
     usual = app.property(_USUAL_FONT)
     if isinstance(usual, QFont):
         return usual
@@ -260,7 +257,7 @@ def _usual_font(app: QApplication) -> QFont:
 
 
 def text_px(length_px: float) -> int:
-    """A length that grows with the text, for those who have no keeper."""
+    """A length that scales with the text, for code without a keeper."""
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     return round(length_px * app.font().pointSizeF() / _usual_font(app).pointSizeF())
@@ -277,7 +274,7 @@ class _PlainStyle(QProxyStyle):
     open the files that they name, on this machine or another; what is meant as HTML says so (`Qt.RichText`)."""
 
     def polish(self, what: Any) -> None:
-        """Before a widget is laid out for the first time; Qt makes a label for each tooltip, too."""
+        """Runs before a widget's first layout; Qt makes a label for each tooltip, too."""
         super().polish(what)
         if isinstance(what, QLabel) and what.textFormat() is Qt.TextFormat.AutoText:
             what.setTextFormat(Qt.TextFormat.PlainText)
@@ -286,7 +283,7 @@ class _PlainStyle(QProxyStyle):
 
 
 def line_icon(name: str, colour: str, disabled_colour: str | None = None) -> QIcon:
-    """The icon `name` in one colour; `disabled_colour` is that of a button that cannot be pressed."""
+    """The icon `name` in one colour; `disabled_colour` is for buttons that cannot be pressed."""
     icon = QIcon()
     for mode, tint in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled_colour or colour)):
         renderer = _renderer((ICONS / f"{name}.svg").read_text("utf-8").replace("currentColor", tint))

@@ -18,26 +18,25 @@ from app.features.chat.chat_settings import ChatSettingsController
 from app.features.chat.chat_tools import ChatTools
 from app.features.chat.consent import Consent
 from app.features.chat.draft_keeper import DraftKeeper
-from app.features.chat.notifier import Notifier
+from app.features.chat.notifier import Notifier, RepetitionController
 from app.features.chat.pictures import PicturesController
 from app.features.chat.prompt import PromptController
-from app.features.chat.repetition import RepetitionController
 from app.features.chats.conversations import ConversationsController
 from app.features.chats.exchange import ExchangeController
 from app.features.chats.order import OrderController
 from app.features.chats.search import SearchController
-from app.features.chats.store_notice import StoreNotice
+from app.features.chats.store_notice import StoreNotice, StoreTrouble
 from app.features.controller import WindowPart
 from app.features.drafter.drafter import DrafterController
 from app.features.guided.guided import GuidedController
-from app.features.guided.start import FileOpening, FirstStart, StoreTrouble
+from app.features.guided.start import FileOpening, FirstStart
 from app.features.guided.tour import TourController
 from app.features.help.crash import CrashController
 from app.features.help.help import HelpController
 from app.features.help.update import UpdateController
 from app.features.history.history import HistoryController
+from app.features.library.hub import Nudge
 from app.features.library.library import LibraryController, connect_library
-from app.features.library.nudge import Nudge
 from app.features.library.target import TargetController
 from app.features.model_servers.model_servers import ModelServersController
 from app.features.personalization.personal import PersonalController
@@ -48,8 +47,7 @@ from app.features.presets.presets import PresetsController
 from app.features.server.server import ServerController
 from app.features.settings.prompt_cache import PromptCacheController
 from app.features.settings.settings import SettingsController
-from app.features.speed.compare import CompareController
-from app.features.speed.proof_offer import ProofOffer
+from app.features.speed.compare import CompareController, ProofOffer
 from app.features.speed.speed_up import SpeedUpController
 from app.features.tools.tool_calls import ToolCallsController
 from app.features.tools.tools import ToolsController
@@ -64,16 +62,13 @@ from engine.values.targets import HubFile
 
 
 class WiredWindow(QObject):
-    """A window with its controllers and its engine, which wakes when events are processed. The window can be made anew
+    """A window with its controllers and its engine, which wakes when events are processed. The window can be made again
     around the same engine (`move_to`), and then the controllers are others, too.
 
     Belongs to the window; `close` ends it, and so does closing the window.
-
-    Signals:
-        closing(): the window is about to close.
     """
 
-    closing = Signal()
+    closing = Signal()  # the window is about to close
 
     def __init__(
         self,
@@ -86,7 +81,7 @@ class WiredWindow(QObject):
         watch: CrashWatch | None = None,
     ) -> None:
         """`folder` holds all files of the program. `target` is for this start only; None: the user's own. `has_tour`:
-        it is shown at the first start. What `watch` reports of crashes is shown."""
+        shown at the first start. Crashes that `watch` reports are shown."""
         super().__init__(opened.window)
         settings_file = SettingsFile(folder)
         settings, complaint = settings_file.load()
@@ -172,12 +167,11 @@ class WiredWindow(QObject):
 
     @property
     def parts(self) -> list[WindowPart]:
-        """The controllers, in the order in which they were made."""
+        """The controllers, in the order of their creation."""
         return [each for each in self.window.children() if isinstance(each, WindowPart)]
 
     def move_to(self, window: MainWindow) -> None:
-        """Another window takes the place of the one so far, whose controllers end. The engine goes on, and so does
-        what they were about."""
+        """Replaces the window and its controllers, while the engine and its requests go on."""
         kept = {type(each): each.kept() for each in self.parts}
         self.window.closing.disconnect(self._on_closing)
         for each in self.parts:
@@ -192,12 +186,12 @@ class WiredWindow(QObject):
                 each.resume(kept[type(each)])
 
     def close(self) -> None:
-        """Does nothing when the window has been closed."""
+        """Ends everything; does nothing once the window is closed."""
         self.bridge.close()
 
     @Slot()
     def _begin(self) -> None:
-        """Also once more, when the store could not be opened and is tried again."""
+        """Begins, or begins again if the store could not be opened."""
         self.drafters.start()
         self.order.list_all()
         self.model_servers.list_all()
@@ -218,11 +212,11 @@ class WiredWindow(QObject):
 
     @Slot(object)
     def answer(self, request: OpenRequest) -> None:
-        """A further start asks for the window, and perhaps for files in it."""
+        """Answers a further start, which asks for the window, and perhaps for files in it."""
         self.opening.answer(request)
 
     def _use_model(self, reference: str) -> None:
-        """As if it had been chosen in the library, or dropped on the window before there is one."""
+        """Uses the model as if the user had chosen it in the library or dropped it on the window."""
         if self.library is not None:
             self.library.choose(reference)
         else:

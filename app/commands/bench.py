@@ -38,7 +38,7 @@ def bench(
     ],
     target: MeasuredTargetOption = STARTER,
     body: BodyOption = None,
-    limit: Annotated[int | None, typer.Option(help="Ask only the first so many prompts.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Ask only the first N prompts.")] = None,
     modes: Annotated[
         str,
         typer.Option(
@@ -99,8 +99,8 @@ def replay(
     ],
     target: MeasuredTargetOption = STARTER,
     body: BodyOption = None,
-    limit: Annotated[int | None, typer.Option(help="Play only the first so many chats.")] = None,
-    window: Annotated[int, typer.Option(help="Replies of a window, whose figures are told apart.")] = 25,
+    limit: Annotated[int | None, typer.Option(help="Play only the first N chats.")] = None,
+    window: Annotated[int, typer.Option(help="Replies of a window, whose figures are shown separately.")] = 25,
     mode: Annotated[
         str, typer.Option(help="auto, as the app does; neural, drafting in every round; recall or lookahead alone.")
     ] = "auto",
@@ -171,7 +171,7 @@ def _measure(order: engine.BenchOrder, out: Path | None) -> None:
 
 
 def _check_writable(out: Path) -> None:
-    """Before hours of measuring rather than after them. Raises SettingInvalid."""
+    """Checks that before measuring for hours. Raises SettingInvalid."""
     is_new = not out.exists()
     try:
         out.open("a").close()

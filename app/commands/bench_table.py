@@ -67,7 +67,8 @@ def _speeds(report: dict[str, Any]) -> Table:
 
 
 def _ratios(report: dict[str, Any]) -> Table:
-    """To plain: as measured, and by counts of passes, which leave the machine's noise out."""
+    """Each mode's speed over plain decoding: as measured, and from counts of passes, which leave out the machine's
+    noise."""
     table = _table("ratio to plain", *_SPREAD, *(f"{name} by counts" for name in _SPREAD))
     for mode, figures in report["modes"].items():
         table.add_row(mode, *_spreads(figures))
@@ -134,7 +135,7 @@ def _table(first: str, *others: str) -> Table:
 
 
 def _bar(ratios: dict[str, float], best: dict[str, Any] | None, pass_costs: dict[str, float]) -> str:
-    """What was reached, beside what could be."""
+    """The figures reached, next to the best possible ones."""
     costs = ", ".join(f"V({rows}) {cost:.2f}" for rows, cost in pass_costs.items() if rows != "1")
     share = "" if best is None else f", {best['share_of_allowed']:.0%} of the {best['allowed']:.3f} that costs allow"
     return f"{ratios['median']:.3f} times plain, worst {ratios['worst']:.3f}{share}{f' ({costs})' if costs else ''}"

@@ -61,7 +61,7 @@ def chat(
         int | None, typer.Option(min=1, help="Tokens to think with at most; then the model is made to answer.")
     ] = None,
     think: Annotated[
-        Literal["on", "off"] | None, typer.Option(help="Whether the model thinks first, if it can be told.")
+        Literal["on", "off"] | None, typer.Option(help="Whether the model thinks first, if it can be chosen.")
     ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(help="End the reply before this text; may be given several times.")
@@ -133,7 +133,7 @@ class _Terminal(_Quiet):
         sys.stdout.flush()
 
     def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
-        """Beside the reply, for who watches."""
+        """Shows the thought on a terminal only, and never in the output."""
         if sys.stderr.isatty():
             sys.stderr.write(piece.text + ("\n\n" if piece.is_last else ""))
             sys.stderr.flush()
@@ -157,7 +157,7 @@ def _stoppable(write: Callable[[engine.StopSignal], _Written]) -> _Written:
 
 
 def _show(name: str, reply: engine.Reply, results: _Results | None, as_json: bool) -> None:
-    """What is not shown yet. Raises what ended the reply."""
+    """Prints what is not shown yet. Raises what ended the reply."""
     if reply.failure is not None:
         raise reply.failure
     if as_json:

@@ -25,13 +25,17 @@ def distill(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FOLDER", help="Where it is to be; made anew. Left out with --heads, where the app looks."
+            "--out",
+            metavar="FOLDER",
+            help="Where to write it; replaced if it exists. Left out with --heads, where the app looks.",
         ),
     ] = None,
     target: TargetOption = STARTER,
     heads: Annotated[
         int | None,
-        typer.Option(help="Make so many heads, which guess from what the model computes anyway, instead of a drafter."),
+        typer.Option(
+            help="Make this many heads, which guess from what the model computes anyway, instead of a drafter."
+        ),
     ] = None,
     corpus: Annotated[
         list[Path] | None,
@@ -89,7 +93,7 @@ def distill(
     ] = None,
     work: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where what is needed to go on is kept; else beside the drafter."),
+        typer.Option(metavar="FOLDER", help="Where to keep what resuming needs; by default next to the drafter."),
     ] = None,
 ) -> None:
     """Make a drafter for a model: let it write conversations, cut a small model out of it, and train that on them.

@@ -161,12 +161,12 @@ def _files_table(files: Sequence[HubFile], speeds: Mapping[str, str]) -> Table:
 
 
 def _speeds_here(there: HubFiles) -> dict[str, str]:
-    """By quantization, as far as anything like it was measured on this machine."""
+    """The speed of each quantization, where this machine has measured a similar one."""
     return {each.quantization: "fastest" if each.speed == 1 else f"{each.speed:.2f}" for each in there.speeds}
 
 
 def _rounded(number: int) -> str:
-    """A number of parameters as people say it: 135M, 7.2B."""
+    """A number of parameters as people write it: 135M, 7.2B."""
     if not number:
         return ""
     return f"{number / 1e9:.1f}B" if number >= 1e9 else f"{number / 1e6:.0f}M"

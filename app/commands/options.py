@@ -30,7 +30,7 @@ AnyTargetOption = Annotated[
 DrafterOption = Annotated[
     str,
     typer.Option(
-        help="Who guesses ahead: `automatic` (whoever is quickest), `built-in`, `starter`, `starter-torch` (run "
+        help="Who guesses ahead: `automatic` (the fastest), `built-in`, `starter`, `starter-torch` (run "
         "by torch), a GGUF file, the name of a model in the library, a folder, or a name on the Hugging Face hub "
         "(OWNER/NAME, or OWNER/NAME:FILE for a GGUF), which is downloaded once."
     ),
@@ -79,7 +79,7 @@ DrafterCostOption = Annotated[
     str,
     typer.Option(
         help="Of recorded replies: cost of a drafter step, as a share of a one-row pass, such as 0.075; or "
-        "`built-in=0.01,starter=0.05` for some drafters, or `measured` for what it really takes here beside a pass of "
+        "`built-in=0.01,starter=0.05` for some drafters, or `measured` for what it really takes here next to a pass of "
         "30 ms."
     ),
 ]
@@ -113,7 +113,7 @@ def takes_sampling(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _content(text: str) -> str:
-    """Of the file that is named after an @, or the text itself. Raises FileUnusable."""
+    """The file named after an @, or the text itself. Raises FileUnusable."""
     if not text.startswith("@"):
         return text
     try:

@@ -1,4 +1,4 @@
-"""`slipstream servers`: where targets can be beside this machine. And who agrees to send a prompt there."""
+"""`slipstream servers`: servers with targets, and the consent to send a prompt there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ servers = typer.Typer(
 
 @servers.command("list")
 def list_servers(as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array.")] = False) -> None:
-    """Servers that were added, with their models as they were seen last. Asks nobody."""
+    """Lists the servers with their models as last seen, without asking them."""
     known = engine.open_servers(EngineConfig(data_dir())).all()
     if as_json:
         told = [
@@ -108,7 +108,7 @@ def remove_server(server: Annotated[str, typer.Argument(metavar="NAME|ADDRESS")]
 
 
 def agrees_at_terminal(sentence: str) -> bool:
-    """Asks whoever sits there."""
+    """Asks the person at the terminal."""
     if not sys.stdin.isatty():
         print(f"{sentence} Nobody can be asked; --yes-to-server agrees.", file=sys.stderr)
         return False

@@ -33,11 +33,11 @@ _WIDE = 10_000  # columns
 
 
 class MarkedOutput(io.TextIOWrapper):
-    """Standard output, or standard error, with marks in place of what commands a terminal. Whoever asks is told that it
-    is none, and sends no colours."""
+    """Standard output, or standard error, with marks in place of what commands a terminal. Libraries that ask
+    find no terminal, and send no colours."""
 
     def __init__(self, beneath: io.TextIOWrapper) -> None:
-        """A terminal that knows no emoji shows question marks."""
+        """Shows question marks on a terminal that has no emoji."""
         super().__init__(
             beneath.buffer, beneath.encoding, "replace", line_buffering=beneath.line_buffering, write_through=True
         )
@@ -62,7 +62,7 @@ def mark_output() -> None:
 
 
 def json_line(value: object) -> str:
-    """On one line, exact, and without anything that commands a terminal."""
+    """The value on one line, exact, with nothing that controls a terminal."""
     is_unicode = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
     return replaced(json.dumps(value, ensure_ascii=not is_unicode), lambda signs: json.dumps(signs)[1:-1])
 
@@ -96,7 +96,8 @@ def stopped_by_ctrl_c(says_so: bool = False) -> Iterator[engine.StopSignal]:
 
 
 def progress_bar(*columns: ProgressColumn) -> Progress:
-    """With these columns after the bar. On standard error, and gone when it is done; nothing if that is no terminal."""
+    """A bar followed by these columns, on standard error; it disappears when done. Shows nothing where that is no
+    terminal."""
     from rich.progress import BarColumn, Progress, ProgressColumn, Task
     from rich.text import Text
 
@@ -117,13 +118,13 @@ def download_bar() -> Progress:
 
 
 def wide_console() -> Console:
-    """For tables: other programs get whole lines."""
+    """Prints tables: a terminal's own width, and whole lines for other programs."""
     console = _console(sys.stdout)
     return console if console.is_terminal else _console(sys.stdout, width=_WIDE)
 
 
 def _console(stream: TextIO, **options: Any) -> Console:
-    """Words are no markup."""
+    """Makes a console that reads no markup."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Tools in the terminal: whoever sits there is asked before anything is called."""
+"""Tools in the terminal: the person there is asked before anything is called."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AskingDesk:
         print(text, file=sys.stderr, end=end, flush=True)
 
     def _line(self) -> str:
-        """What is typed; nothing when Ctrl+C ends the waiting."""
+        """The typed line; empty when Ctrl+C ends the wait."""
         typed: queue.Queue[str] = queue.Queue()
         threading.Thread(target=lambda: typed.put(sys.stdin.readline()), daemon=True).start()
         while not self._stop.is_set():

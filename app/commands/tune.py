@@ -103,7 +103,7 @@ def _tune_starter(quantizations: tuple[str, ...] | None, quick: bool, own: bool,
 
 
 def _path_of(name: str) -> Path:
-    """Of the starter, a model in the library, or any file. Raises TargetMissing."""
+    """The file of the starter, of a model in the library, or of any path. Raises TargetMissing."""
     if name == STARTER:
         return engine.starter_path()
     with engine.open_library(EngineConfig(data_dir())) as library:
@@ -116,7 +116,7 @@ def _path_of(name: str) -> Path:
 
 @contextmanager
 def _shown() -> Iterator[tuple[engine.StopSignal, Callable[[TuneProgress], None]]]:
-    """The signal of Ctrl+C, and what shows the progress."""
+    """The signal of Ctrl+C and a callback that shows the progress."""
     with stopped_by_ctrl_c(says_so=True) as stop, progress_bar() as bar:
         task = bar.add_task("", total=1.0)
 

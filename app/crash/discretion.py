@@ -24,7 +24,7 @@ _logger = logging.getLogger(_OURS)
 class Discreet(logging.Formatter):
     """Says what happened and where. The messages of our own code are literals (a test makes sure of that); of what is
     filled in, numbers and names of our code are shown, errors and sentences by their templates, and everything else is
-    left out: it may be what somebody wrote or searched for, a title, a name, a path or a key. Of messages of libraries,
+    left out: it may be what a user wrote or searched for, a title, a name, a path or a key. Of messages of libraries,
     only words that are no names are shown."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -68,8 +68,8 @@ def _shown(value: object) -> object:
 
 @contextmanager
 def others_discreet() -> Iterator[None]:
-    """Until the end of the block: what other packages log or warn of goes to the standard error, which may be the
-    system's own log, and is read by more people than ours."""
+    """Redacts what other packages log or warn of until the end of the block: standard error may be the system's own
+    log, which more people read than ours."""
     last, before = logging.lastResort, warnings.showwarning
     if last is not None:
         last.setFormatter(Discreet("%(name)s: %(message)s"))

@@ -1,5 +1,5 @@
 """Nothing of what this process held is written to a disk when it crashes: its memory has chats, prompts and titles in
-it. What a crash leaves behind is where it happened (`reports.py`)."""
+it. What a crash leaves is where it happened (`reports.py`)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ _NO_MAPPINGS = "0"  # see core(5)
 
 
 def leave_no_image() -> None:
-    """For this process and those that it starts.
-
-    A program that the system has for crashes is given an image whatever its limit is; on Linux it gets an empty one.
-    `PR_SET_DUMPABLE` is no way: desktops cannot tell whose process that is, and refuse it file dialogs, and debuggers
-    are locked out.
-    """
+    """Limits this process and its children. The system's own crash handler gets an image regardless; on Linux it gets
+    an empty one. `PR_SET_DUMPABLE` is no option: desktops cannot tell whose process it is and refuse it file dialogs,
+    and debuggers are locked out."""
     if sys.platform == "win32":
         return
     import resource

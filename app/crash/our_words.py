@@ -1,4 +1,4 @@
-"""Words that programmers wrote, whoever is using the program: what the log may show of a message."""
+"""Words of programmers rather than users: what the log may show of a message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUOTED_TYPES = frozenset({*vars(builtins), "NoneType"})
 _WORD = re.compile(r"[^\W_]+|[^\x20-\x7e]+")
 _GAP = re.compile(rf"{LEFT_OUT}(?:[ _.:-]*{LEFT_OUT})+")
 _MOST = 300  # characters of a library's message
-# Where a library begins to quote a file, a path or a text: nothing behind it is looked at.
+# Where a library begins to quote a file, a path or a text: nothing after it is looked at.
 _BEGINS_TO_QUOTE = re.compile(r"""["'`=<|\[{/\\\n]|[^\x20-\x7e]""")
 # What llama.cpp, ggml, Qt and Python's libraries call the things that go wrong. Anything else may be a name.
 _OF_LIBRARIES = """
@@ -52,7 +52,7 @@ _OF_LIBRARIES = """
 
 @cache
 def _texts() -> frozenset[str]:
-    """All that the program says in English."""
+    """All English texts of the program."""
     try:
         content = files("resources").joinpath("translations", f"{_LANGUAGE}.json").read_text("utf-8")
         return frozenset(text for texts in json.loads(content)["messages"].values() for text in texts)
@@ -66,12 +66,12 @@ def _known_words() -> frozenset[str]:
 
 
 def our_text(text: str) -> str:
-    """The text, if the program itself says it. A template may have come from a server or another process."""
+    """The text, if the program itself says it; a template may come from a server or another process."""
     return str.__str__(text) if text in _texts() else LEFT_OUT
 
 
 def template_of(sentence: str) -> str:
-    """What a sentence of ours was made of, and what sentences within it were: no value of any."""
+    """The template of one of our sentences, and of sentences within it, without any values."""
     if not isinstance(sentence, Sentence):
         return our_text(sentence)
     parts = {name: template_of(each) for name, each in sentence.values.items() if isinstance(each, Sentence)}
@@ -79,7 +79,7 @@ def template_of(sentence: str) -> str:
 
 
 def words_of_library(message: str) -> str:
-    """A message without what it quotes, and of the rest only words that are no names."""
+    """A library's message without quotations and names."""
     found = _BEGINS_TO_QUOTE.search(message)
     head = message[: min(len(message) if found is None else found.start(), _MOST)]
     known = _known_words()
@@ -89,7 +89,7 @@ def words_of_library(message: str) -> str:
 
 
 def words_of_python(error: BaseException) -> str:
-    """What Python itself says is wrong, up to the first name in it that does not stand in the code there."""
+    """Python's own message, up to the first name that the code there does not contain."""
     names, message = _names_at(error.__traceback__), str(error)
     for found in _QUOTATION.finditer(message):
         if not (found[3] or found[2] in names or found[2] in _QUOTED_TYPES):

@@ -82,8 +82,8 @@ class CrashFolder:
 
     @contextlib.contextmanager
     def native_file(self) -> Iterator[BinaryIO | None]:
-        """For what `faulthandler` writes, which cannot make a file when it needs one. Left behind only by a process
-        that does not reach the end of the block; None if it cannot be made."""
+        """Opens a file for `faulthandler`, which cannot make one when it needs it. The file remains only if the process
+        dies inside the block; None if it cannot be made."""
         path = self.path / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{os.getpid()}.native"
         file = None
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ class CrashFolder:
                     path.unlink()
 
     def _report_native(self, native: Path, settings: Callable[[], str]) -> None:
-        """An empty one is of a process that was killed, or whose machine lost power: that is no crash."""
+        """Reports a native crash. An empty file is no crash: its process was killed, or the machine lost power."""
         with plain_file(native) as file:
             trace = file.read(_NATIVE_BYTES).decode("utf-8", "replace")
         if trace:
@@ -115,7 +115,7 @@ class CrashFolder:
 
 
 def error_text(error: BaseException | None) -> str:
-    """An exception with where it came from, and with its own words only where code wrote them."""
+    """An exception with its place, and with its own words only if code wrote them."""
     parts: list[str] = []
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -127,21 +127,20 @@ def error_text(error: BaseException | None) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """The same in a line, with the innermost place."""
+    """The exception in one line, with the innermost place."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"{type(error).__qualname__}{place}{_words(error)}"
 
 
 def machine_text() -> str:
-    """Versions of system and packages, and the processor."""
     packages = ", ".join(sorted(f"{package.name} {package.version}" for package in distributions()))
     system = f"Python {platform.python_version()}, {platform.platform()}"
     return f"{system}, {platform.machine()} {platform.processor()}, {os.cpu_count()} cores\n{packages}"
 
 
 def settings_text(settings: AppSettings) -> str:
-    """Switches, numbers and choices that are not the usual ones; never a text, a path or a name."""
+    """Switches, numbers and choices that differ from the defaults; never a text, a path or a name."""
     from app.settings.declaration import Kind, shown_settings  # pydantic, which is slow: not before the first window
 
     choices = {setting.name for setting in shown_settings(type(settings)) if setting.kind is Kind.CHOICE}
@@ -152,7 +151,7 @@ def settings_text(settings: AppSettings) -> str:
 
 
 def without_home(text: str) -> str:
-    """The user's folder becomes `~`, and a folder elsewhere that is named for the user loses the name."""
+    """Replaces the user's folder by `~`, and the user's name in other folders."""
     home = str(expanded("~"))
     if len(home) > 1:
         text = text.replace(home, "~")
@@ -174,7 +173,7 @@ def _words(error: BaseException) -> str:
 
 
 def _is_raised_by_code(error: BaseException) -> bool:
-    """By a `raise`, whose words may be put together from data."""
+    """Whether a `raise` statement raised it; its message may contain data."""
     trace = error.__traceback__
     if trace is None:
         return True

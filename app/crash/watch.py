@@ -33,8 +33,8 @@ def log_file(data_dir: Path) -> Path:
 
 
 def log_to_file(data_dir: Path) -> None:
-    """Begins logging; nothing a user wrote is ever logged, see `Discreet`. If the folder cannot be written, or another
-    file is there under the name of the log, there is none."""
+    """Starts logging; nothing a user wrote is ever logged, see `Discreet`. There is no log if the folder cannot be
+    written, or another file has the log's name."""
     file = log_file(data_dir)
     try:
         private_folder(file.parent)
@@ -47,7 +47,7 @@ def log_to_file(data_dir: Path) -> None:
 
 
 class _LogFile(logging.handlers.RotatingFileHandler):
-    """Follows no link, and waits at no pipe. What it cannot write it tells nobody: the standard error would be told the
+    """Follows no link, and waits at no pipe. What it cannot write is lost: the standard error would get the
     message as it is."""
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -93,7 +93,7 @@ class CrashWatch(logging.Handler):
 
 @contextmanager
 def watching(folder: CrashFolder) -> Iterator[CrashWatch]:
-    """Until the end of the block, and for what ends the block."""
+    """Watches until the end of the block, including the error that ends it."""
     watch = CrashWatch(folder)
     _logger.addHandler(watch)
     before = sys.excepthook, threading.excepthook, sys.unraisablehook
@@ -118,7 +118,7 @@ def watching(folder: CrashFolder) -> Iterator[CrashWatch]:
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Also what a method raises that Qt has called: the app goes on after that."""
+    """Also hears of errors in methods that Qt calls, after which the app goes on."""
     if isinstance(error, Exception):
         _logger.error("an error was caught by nobody", exc_info=error)
         _tell(error)
@@ -127,7 +127,7 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 
 def _uncaught_elsewhere(as_usual: Callable[[Any], Any]) -> Callable[[Any], None]:
-    """On a thread, or where an error cannot be raised."""
+    """Hears of errors on threads, and of those that cannot be raised."""
 
     def hear(failed: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
         if isinstance(failed.exc_value, Exception):
@@ -140,6 +140,6 @@ def _uncaught_elsewhere(as_usual: Callable[[Any], Any]) -> Callable[[Any], None]
 
 
 def _tell(error: Exception) -> None:
-    """On the terminal; started from a desktop, there is the system's log in its place."""
+    """Prints the error; started from a desktop, there is only the system's log."""
     if sys.stderr is not None:
         print(error_text(error), file=sys.stderr)

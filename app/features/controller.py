@@ -15,7 +15,7 @@ from engine.values.events import Event
 
 
 class WindowPart(QObject):
-    """Belongs to the main window, and decides something in it. When the window is made anew (`WiredWindow.move_to`),
+    """Belongs to the main window, and decides something in it. When the window is made again (`WiredWindow.move_to`),
     the part of the same class there hears the lasting facts of the engine, and then takes over what this one has
     `kept`."""
 
@@ -25,11 +25,11 @@ class WindowPart(QObject):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether something is under way, beside requests, that another part could not go on with."""
+        """Whether work is under way, other than requests, that another part could not continue."""
         return False
 
     def kept(self) -> Any:
-        """What must not be lost, and no fact tells: values, never words in the user's language."""
+        """State to carry over that no fact repeats: values, never words in the user's language."""
         return None
 
     def resume(self, kept: Any) -> None:
@@ -37,10 +37,8 @@ class WindowPart(QObject):
 
 
 class Controller(WindowPart):
-    """Listens to the window and to the engine, and decides what follows.
-
-    Every event of the engine comes to `_on_event`, in the order in which the controllers were made.
-    """
+    """Listens to the window and to the engine, and decides what follows. `bridge.listen` has one method called for one
+    kind of facts; all events come to `_on_event`, in the order in which the controllers were made."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window)
@@ -56,12 +54,12 @@ class Controller(WindowPart):
 
 
 def open_folder(folder: Path) -> None:
-    """In the file manager of the desktop."""
+    """Opens the folder in the desktop's file manager."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes, where the folder is or will be."""
+    """Free bytes on the disk of a folder, which need not exist yet."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return shutil.disk_usage(folder).free

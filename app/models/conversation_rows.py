@@ -17,7 +17,7 @@ from engine.values.order import Folder
 class ChatFilter:
     """All that is set must be so."""
 
-    target_name: str = ""  # wrote the latest reply; empty: whoever did
+    target_name: str = ""  # wrote the latest reply; empty: any
     num_days: int | None = None  # used in the last days, today included
     first_day: date | None = None  # used then or later
     last_day: date | None = None  # used then or earlier
@@ -25,11 +25,11 @@ class ChatFilter:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything but the archive is left out."""
+        """Whether the filter hides more than the archive."""
         return self != ChatFilter()
 
     def taking(self, today: date, anywhere: bool = False) -> Callable[[ConversationSummary], bool]:
-        """Says of a chat whether it is shown; `anywhere`: in the archive and out of it."""
+        """A predicate for chats to show; `anywhere`: regardless of the archive."""
         first, last = self.first_day, self.last_day
         if self.num_days is not None:
             first = today - timedelta(days=self.num_days - 1)
@@ -49,7 +49,7 @@ class ChatFilter:
 
 
 def begin_of(day: date) -> float:
-    """As seconds since 1970, here."""
+    """Local midnight, in seconds since 1970."""
     return datetime.combine(day, time.min).timestamp()
 
 
@@ -139,7 +139,7 @@ def group_of(used_at: datetime, today: date) -> str:
 
 
 def _begins(today: date) -> tuple[tuple[float, str], ...]:
-    """When each group of days begins, the latest first."""
+    """The beginning of each group of days, latest first."""
     return (
         (begin_of(today), translate("ConversationsModel", "Today")),
         (begin_of(today - timedelta(days=1)), translate("ConversationsModel", "Yesterday")),

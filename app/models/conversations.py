@@ -26,28 +26,22 @@ _UNTITLED = QT_TRANSLATE_NOOP("ConversationsModel", "New chat")  # as the store 
 
 
 def title_words(title: str) -> str:
-    """That of a chat without one in the user's language."""
+    """The title, or words for a chat without one."""
     return translate("ConversationsModel", title) if title == _UNTITLED else title
 
 
 class ConversationsModel(QAbstractListModel):
     """Pinned chats, folders, which can be open, and the other chats, last used first; or those that a filter takes.
-    Rows are computed once for each change, so that what is drawn is only looked up.
-
-    Signals:
-        renamed(int, str): the user has given the conversation with this id another title.
-        folder_renamed(int, str): the same of a folder, whose row still has the old name.
-        opened_changed(): other folders are open.
-    """
+    Rows are computed once for each change, so that what is drawn is only looked up."""
 
     IdRole = Qt.ItemDataRole.UserRole + 1  # of a conversation; None for a folder
     GroupRole = Qt.ItemDataRole.UserRole + 2  # the heading above this row; empty where there is none
     IncognitoRole = Qt.ItemDataRole.UserRole + 3
     WrittenRole = Qt.ItemDataRole.UserRole + 4  # whether a reply is being written in it
 
-    renamed = Signal(int, str)
-    folder_renamed = Signal(int, str)
-    opened_changed = Signal()
+    renamed = Signal(int, str)  # the user has given the conversation with this id another title
+    folder_renamed = Signal(int, str)  # the same of a folder, whose row still has the old name
+    opened_changed = Signal()  # other folders are open
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,31 +58,29 @@ class ConversationsModel(QAbstractListModel):
 
     @property
     def summaries(self) -> Collection[ConversationSummary]:
-        """Of all conversations, shown or not, last used first."""
+        """All conversations, shown or not, last used first."""
         return self._summaries.values()
 
     def find(self, conversation_id: int) -> ConversationSummary | None:
-        """Shown or not."""
         return self._summaries.get(conversation_id)
 
     def find_folder(self, folder_id: int | None) -> Folder | None:
         return next((folder for folder in self.folders if folder.id == folder_id), None)
 
     def inside(self, folder_id: int) -> tuple[ConversationSummary, ...]:
-        """The conversations in a folder, shown or not."""
         return tuple(each for each in self._summaries.values() if each.folder_id == folder_id)
 
     def taking(self, anywhere: bool = False) -> Callable[[ConversationSummary], bool]:
-        """Whether the filter takes a conversation; `anywhere`: in the archive and out of it."""
+        """The filter as a predicate; `anywhere`: the archive included."""
         return self.filter.taking(_today(), anywhere)
 
     def target_names(self) -> tuple[str, ...]:
-        """Of those that wrote the latest replies, most chats first."""
+        """Models of the latest replies, most chats first."""
         counted = Counter(each.target_name for each in self._summaries.values() if each.target_name)
         return tuple(name for name, _ in counted.most_common())
 
     def row_of(self, conversation_id: int) -> int | None:
-        """None where it is not shown."""
+        """The row; None if it is not shown."""
         return self._rows.get(("chat", conversation_id))
 
     def row_of_folder(self, folder_id: int) -> int | None:
@@ -113,7 +105,7 @@ class ConversationsModel(QAbstractListModel):
         self._show()
 
     def upsert(self, *summaries: ConversationSummary) -> None:
-        """Adds conversations, or changes them; they move to their places."""
+        """Adds or changes conversations and moves them to their places."""
         self._take((self._summaries | {each.id: each for each in summaries}).values())
 
     def remove(self, *conversation_ids: int) -> None:
@@ -121,12 +113,12 @@ class ConversationsModel(QAbstractListModel):
         self._take(each for each in self._summaries.values() if each.id not in gone)
 
     def set_filter(self, chosen: ChatFilter) -> None:
-        """With one, all folders that hold something are open."""
+        """Filters the list; a filter opens all folders that hold a match."""
         self.filter, self._closed = chosen, frozenset()
         self._show()
 
     def set_written(self, conversation_id: int | None) -> None:
-        """The conversation in which a reply is being written."""
+        """Marks the conversation in which a reply is being written."""
         before, self._written = self._written, conversation_id
         for changed in (before, conversation_id):
             row = None if changed is None else self.row_of(changed)
@@ -141,12 +133,12 @@ class ConversationsModel(QAbstractListModel):
         self._show()
 
     def restore_opened(self, folder_ids: Iterable[int]) -> None:
-        """As they were at the last start; they may be gone."""
+        """Opens the folders that were open at the last start; they may be gone."""
         self.opened = frozenset(folder_ids)
         self._show()
 
     def reveal(self, conversation_id: int) -> None:
-        """Opens the folder that it is in, as long as the filter takes it."""
+        """Opens the folder of a conversation, if the filter shows it."""
         summary = self._summaries.get(conversation_id)
         if summary is not None and summary.folder_id is not None and self.row_of(conversation_id) is None:
             self.set_open(summary.folder_id, True)
@@ -175,8 +167,7 @@ class ConversationsModel(QAbstractListModel):
         self._replace(entries, {entry.key: row for row, entry in enumerate(entries)})
 
     def _replace(self, entries: list[Entry], rows: dict[_Key, int]) -> None:
-        """Tells of a single change what it is, so that whoever looks at the list keeps their place; of several that
-        everything is new."""
+        """Reports a single change precisely, so that views keep their place, and several as a reset."""
         before, after = list(self._rows), list(rows)
         begin, end = _changed_part(before, after)
         old, new = before[begin : len(before) - end], after[begin : len(after) - end]
@@ -193,7 +184,7 @@ class ConversationsModel(QAbstractListModel):
             self.beginRemoveRows(ROOT, begin, begin + len(old) - 1)
             self._set(entries, rows)
             self.endRemoveRows()
-        elif len(old) > 1 and old[1:] + old[:1] == new:  # the first has moved behind the others
+        elif len(old) > 1 and old[1:] + old[:1] == new:  # the first has become the last
             self.beginMoveRows(ROOT, begin, begin, ROOT, begin + len(old))
             self._set(entries, rows)
             self.endMoveRows()
@@ -294,7 +285,7 @@ class ConversationsModel(QAbstractListModel):
 
 
 def _changed_part(before: Sequence[_Key], after: Sequence[_Key]) -> tuple[int, int]:
-    """How many are the same at the beginning, and at the end."""
+    """The numbers of equal keys at the beginning and at the end."""
     most = min(len(before), len(after))
     begin = next((place for place in range(most) if before[place] != after[place]), most)
     most -= begin

@@ -29,12 +29,12 @@ class DrawnRow:
 
     @property
     def about(self) -> str:
-        """Its lines, which may be shortened where there is no room, and its tooltip."""
+        """The tooltip, with lines that may be shortened in the row."""
         return in_tip("\n".join(dict.fromkeys(filter(None, (self.title, self.subtitle, *self.tooltip.split("\n"))))))
 
     @property
     def spoken(self) -> str:
-        """All of it, for a screen reader."""
+        """The text for screen readers."""
         return one_line(", ".join(filter(None, (self.title, self.tag, self.subtitle))))
 
 
@@ -46,7 +46,7 @@ class RowsModel(QAbstractListModel):
         self.rows: tuple[DrawnRow, ...] = ()
 
     def set_rows(self, rows: Sequence[DrawnRow]) -> None:
-        """If the things are the same as before, only their lines change."""
+        """Shows these rows; if their keys are unchanged, only their lines are updated."""
         if [row.key for row in rows] == [row.key for row in self.rows]:
             self.rows = tuple(rows)
             if rows:
@@ -57,7 +57,6 @@ class RowsModel(QAbstractListModel):
         self.endResetModel()
 
     def index_of(self, key: Hashable) -> QModelIndex:
-        """Invalid where there is none."""
         number = next((number for number, row in enumerate(self.rows) if row.key == key), None)
         return ROOT if number is None else self.index(number)
 

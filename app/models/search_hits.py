@@ -44,7 +44,7 @@ class SearchHitsModel(QAbstractListModel):
         self._folders: dict[int, str] = {}
 
     def set_folders(self, names: dict[int, str]) -> None:
-        """By their ids."""
+        """Sets the names of folders, by their ids."""
         self._folders = names
         if self.hits:
             self.dataChanged.emit(self.index(0), self.index(len(self.hits) - 1))
@@ -81,7 +81,7 @@ class SearchHitsModel(QAbstractListModel):
 
 
 def _plain(hit: SearchHit) -> SearchHit:
-    """Where it is of a thought, it says so."""
+    """Says that a hit is in a thought."""
     snippet, marks = plain_snippet(hit.snippet, hit.marks)
     before = translate("SearchHitsModel", "Thought:") + " " if hit.is_thought else ""
     marks = tuple((start + len(before), length) for start, length in marks)
@@ -89,8 +89,7 @@ def _plain(hit: SearchHit) -> SearchHit:
 
 
 def plain_snippet(snippet: str, marks: Marks) -> tuple[str, Marks]:
-    """The snippet without characters that are surely signs of Markdown. `marks` are places that stay as they are: first
-    character, number of characters."""
+    """The snippet without Markdown characters. `marks` are places to keep: first character, number of characters."""
     gone = bytearray(len(snippet))
     for signs in (_SIGNS, _EMPHASIS, _ENDS, _BEGINS):
         for found in signs.finditer(snippet):

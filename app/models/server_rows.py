@@ -16,7 +16,7 @@ Servers = Words("Servers")
 
 @dataclass(frozen=True, slots=True)
 class ServerKey:
-    """Of the row of a server; its models have their references for keys."""
+    """The key of a server's row; its models have their references as keys."""
 
     address: str
 
@@ -33,7 +33,7 @@ class Sighting:
 def server_rows(
     servers: Sequence[RemoteServer], sightings: Mapping[str, Sighting], in_use: str, words: str = ""
 ) -> tuple[DrawnRow, ...]:
-    """Those with models that match all the words, each above these; without words, all. `sightings` by address;
+    """Servers with models that match all words, each above its models; without words, all. `sightings` by address;
     `in_use` is a reference, or empty."""
     rows: list[DrawnRow] = []
     for server in servers:
@@ -45,7 +45,7 @@ def server_rows(
 
 
 def model_facts(server: RemoteServer, model: RemoteModel) -> tuple[str, ...]:
-    """Where it runs, and what is known of it."""
+    """Where the model runs, and the known facts."""
     context = Servers.tr("{number} tokens of context", number=whole(model.context_size)) if model.context_size else ""
     sight = Servers.tr("sees pictures") if model.sees_pictures else ""
     return tuple(filter(None, (Servers.tr("on {host}", host=host_words(server.address)), context, sight)))

@@ -22,7 +22,8 @@ Library = Words("Library")
 
 
 def target_rows(targets: Sequence[LibraryTarget], in_use: str, words: str = "") -> tuple[DrawnRow, ...]:
-    """Those that match all the words, in their order; their keys are references. `in_use` is one, or empty."""
+    """Targets that match all words, in their order, with their references as keys. `in_use` is a reference, or
+    empty."""
     return tuple(target_row(target, target.reference == in_use) for target in targets if _fits(target, words))
 
 
@@ -46,7 +47,7 @@ def target_title(target: LibraryTarget) -> str:
 
 
 def _kinds(target: LibraryTarget) -> list[str]:
-    """What is known of size, quantization and architecture."""
+    """The known size, quantization and architecture."""
     details = target.details
     parts = [size_words(target.size_bytes)]
     if details is not None:
@@ -112,7 +113,7 @@ def suggestion_row(advice: SuggestionAdvice) -> DrawnRow:
 
 
 def _suggestion_tag(advice: SuggestionAdvice) -> tuple[str, str]:
-    """Words, and the theme's colour of them."""
+    """The tag and its colour in the theme."""
     if advice.file is None:
         return Hub.tr("no longer offered"), "error"
     if advice.has_changed:

@@ -43,7 +43,7 @@ from engine.values.remote import is_reference, server_of
 from engine.values.tools import ToolServer
 from engine.values.whole_file import plain_file, private_folder, whole_file
 
-_VERSION = 2  # in files of version 1, `built-in` was what nobody had chosen
+_VERSION = 2  # in files of version 1, `built-in` was the default, not a choice
 _SAMPLING = tuple(each.name for each in parameters(SamplingSettings, Scope.SETTINGS))
 
 
@@ -163,8 +163,8 @@ class AppSettings(BaseModel):
     tour_seen: bool = False  # it is shown by itself no more
     guided_seen: bool = False  # the guided start is offered by itself no more
     guided_step: int = Field(default=0, ge=0)  # that it goes on with
-    proof_offered: bool = False  # whoever got text sooner by earlier text was told where that can be compared
-    nudge_dismissed: bool = False  # whoever has only the starter is not told any more where bigger models are
+    proof_offered: bool = False  # the user was shown where to compare the gain from earlier text
+    nudge_dismissed: bool = False  # the user has dismissed the pointer to bigger models
     colour_origins: bool = False  # whether replies show who guessed which part of them
     draft: str = ""  # what was typed in a new chat and not sent
     open_folders: tuple[int, ...] = ()  # in the list of chats, by their ids
@@ -175,7 +175,7 @@ class AppSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _migrate(cls, content: Any) -> Any:
-        """Files hold all settings, so one of version 1 holds the drafter that was the default."""
+        """Drops the drafter of version 1, whose files stored every default."""
         if not isinstance(content, dict) or content.get("version") != 1:
             return content
         drafter = {"drafter": AUTOMATIC} if content.get("drafter") == BUILT_IN else {}
@@ -184,7 +184,7 @@ class AppSettings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _gather_sampling(cls, content: Any) -> Any:
-        """From the names that the parameters have in the file."""
+        """Collects the parameters under their names in the file."""
         if not isinstance(content, dict) or isinstance(content.get("sampling"), SamplingSettings):
             return content
         found = {name: content[name] for name in _SAMPLING if name in content}
@@ -198,18 +198,18 @@ class AppSettings(BaseModel):
 
     @model_serializer(mode="wrap")
     def _spread_sampling(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """To the names that `_gather_sampling` reads; those that only a chat or a command can set are left out."""
+        """Writes the names that `_gather_sampling` reads; those that only a chat or a command can set are left out."""
         content: dict[str, Any] = handler(self)
         sampling = content.pop("sampling", {})
         return content | {name: sampling[name] for name in _SAMPLING if name in sampling}
 
     def changed(self, **values: Any) -> AppSettings:
-        """The same with other values, all of it checked. Raises ValidationError."""
+        """A copy with other values, all of them checked. Raises ValidationError."""
         return type(self).model_validate(self.model_dump() | values)
 
     def without_words(self) -> AppSettings:
-        """Without what the user wrote, addresses of servers included, and without fields of a newer version, which may
-        hold such words."""
+        """The settings without what the user wrote, including server addresses, and without fields of newer versions,
+        which may hold such text."""
         kept = {name: value for name, value in self.model_dump().items() if name not in (self.model_extra or {})}
         words = {"draft": "", "system_prompt": "", "tool_servers": "", "tools_last": (), "tools_of_chats": {}}
         words |= {"thinking": {each: thinks for each, thinks in self.thinking.items() if not server_of(each)}}
@@ -218,7 +218,7 @@ class AppSettings(BaseModel):
         return type(self).model_validate(kept | words)
 
     def servers(self) -> tuple[ToolServer, ...]:
-        """Of tools, in the user's order."""
+        """The tool servers, in the user's order."""
         return read_tool_servers(self.tool_servers)
 
     def reply_settings(self) -> ReplySettings:
@@ -258,7 +258,7 @@ class SettingsFile:
             return self._what_makes_sense(content, error)
 
     def _what_makes_sense(self, content: bytes, error: ValidationError) -> tuple[AppSettings, str]:
-        """All fields except the wrong ones. The file is set aside."""
+        """All valid fields; the file is set aside."""
         aside = self._path.with_name(UNREADABLE_SETTINGS)
         with contextlib.suppress(OSError):  # then it stays where it is until the next save
             self._path.replace(aside)
@@ -278,7 +278,7 @@ class SettingsFile:
         return AppSettings.model_validate_json(json.dumps(fields)), sentence
 
     def save(self, settings: AppSettings) -> None:
-        """Whole or not at all. Raises OSError."""
+        """Saves all or nothing. Raises OSError."""
         private_folder(self._path.parent)
         try:
             text = settings.model_dump_json(indent=2)
@@ -289,7 +289,7 @@ class SettingsFile:
             file.write(text.encode())
 
     def forget_words(self, settings: AppSettings) -> None:
-        """Saves these, which hold none, and removes what earlier ones left, and the folders that Qt's file dialogs
+        """Saves these, which hold no words, and removes what earlier ones left, and the folders that Qt's file dialogs
         noted. Raises OSError."""
         self.save(settings)
         for file in clear_words(self._path.parent, Turn.SETTINGS):
@@ -300,7 +300,7 @@ class SettingsFile:
 
 
 def _in_whole_characters(value: Any) -> Any:
-    """With a question mark in place of half a character, which a text that was pasted may hold and no file can."""
+    """Replaces lone surrogates by question marks: pasted text may contain them, files cannot."""
     match value:
         case str():
             return value.encode(errors="replace").decode()
@@ -312,5 +312,4 @@ def _in_whole_characters(value: Any) -> Any:
 
 
 def not_saved(error: OSError) -> str:
-    """A sentence for the user."""
     return translate("Settings", "The settings could not be saved: {reason}.").format(reason=error.strerror)

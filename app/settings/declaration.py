@@ -48,8 +48,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """In the annotation of a field that is to be shown. A number has its words from the `Parameter` beside it, a
-    dataclass of the engine from those of its fields."""
+    """Annotates a field that is shown. A number gets its words from its `Parameter`, a dataclass of the engine from
+    those of its fields."""
 
     group: SettingsPage
     label: str = ""
@@ -75,7 +75,7 @@ class Setting:
     number: Parameter = NO_NUMBER
 
     def read(self, text: str) -> int | float | None:
-        """The number that was typed. Raises NotInRange."""
+        """Reads a typed number. Raises NotInRange."""
         typed = text.strip()
         if not typed and self.number.is_optional:
             return None
@@ -88,17 +88,17 @@ class Setting:
         return number
 
     def stepped(self, value: float, steps: int) -> int | float:
-        """`value` after so many steps, within the range."""
+        """`value` moved by this many steps, within the range."""
         moved = min(max(round(value + steps * self.number.step, 6), self.number.low), self.number.high)
         return int(moved) if self.kind is Kind.WHOLE_NUMBER else moved
 
     def written(self, value: SettingValue) -> str:
-        """A number as its field shows it."""
+        """The number as its field shows it."""
         return "" if value is None else formatted(value, "g") if isinstance(value, float) else str(value)
 
 
 def shown_settings(model: type[BaseModel]) -> tuple[Setting, ...]:
-    """All fields of the model that are to be shown, in their order."""
+    """The shown fields of the model, in their order."""
     return tuple(_shown_settings(model))
 
 

@@ -18,15 +18,11 @@ TRY_AGAIN_AFTER_MS = 1000  # what could not be saved, as on a full disk
 
 
 class SettingsKeeper(QObject):
-    """The only one to change settings.
+    """The only one to change settings."""
 
-    Signals:
-        changed(): a setting that is shown has another value.
-        failed(str): the settings could not be saved, in a sentence, once for each change: they are tried again until
-            they are. Emitted on the thread that writes.
-    """
-
-    changed = Signal()
+    changed = Signal()  # a setting that is shown has another value
+    # the settings could not be saved, in a sentence, once for each change: they are tried again until they are. Emitted
+    # on the thread that writes.
     failed = Signal(str)
     _refused = Signal()  # by the disk, the first time or again
 
@@ -40,11 +36,11 @@ class SettingsKeeper(QObject):
         self._timer = QTimer(self, singleShot=True, interval=SAVE_AFTER_MS)
         self._timer.timeout.connect(self._save)
         self._again = QTimer(self, singleShot=True, interval=TRY_AGAIN_AFTER_MS)
-        self._again.timeout.connect(self._save_again)
+        self._again.timeout.connect(lambda: self._writer.submit(self._write, self.settings, is_told=True))
         self._refused.connect(self._on_refused)
 
     def change(self, name: str, value: SettingValue | dict[str, str]) -> str:
-        """Takes another value of a setting. Returns a sentence if it makes no sense; then the old one stays."""
+        """Changes a setting. If the value is invalid, returns a sentence and keeps the old one."""
         try:
             settings = self.settings.changed(**{name: value})
         except ValidationError as error:
@@ -55,23 +51,23 @@ class SettingsKeeper(QObject):
         return ""
 
     def reset(self) -> None:
-        """Everything that is shown is as usual again; what the app notes by itself stays."""
+        """Resets everything that is shown, but not what the app notes by itself."""
         usual = {setting.name: setting.default for setting in shown_settings(AppSettings)}
         self._take(self.settings.changed(**usual, shortcuts={}))
 
     def forget_words(self) -> None:
-        """What the user wrote leaves the settings, and the disk at once."""
+        """Erases what the user wrote from the settings and at once from the disk."""
         self._take(self.settings.without_words())
         self._timer.stop()
         if not self._is_closed:
             self._writer.submit(self._write, self.settings, forgets=True)
 
     def note(self, **values: Any) -> None:
-        """What the app notes by itself; `changed` is not emitted."""
+        """Notes values of the app's own, without emitting `changed`."""
         self._take(self.settings.model_copy(update=values), is_silent=True)
 
     def close(self) -> None:
-        """Saves what is not saved yet. Raises OSError."""
+        """Saves pending changes. Raises OSError."""
         self._is_closed = True
         self._timer.stop()
         self._again.stop()
@@ -92,10 +88,6 @@ class SettingsKeeper(QObject):
         self._writer.submit(self._write, self.settings)  # a change makes other ones, never changes these
 
     @Slot()
-    def _save_again(self) -> None:
-        self._writer.submit(self._write, self.settings, is_told=True)
-
-    @Slot()
     def _on_refused(self) -> None:
         if not self._is_closed:
             self._again.start()
@@ -110,7 +102,6 @@ class SettingsKeeper(QObject):
             self._refused.emit()
 
     def _put(self, settings: AppSettings) -> None:
-        """Raises OSError."""
         if self._owes_forgetting:
             self._file.forget_words(settings)
         else:

@@ -57,7 +57,6 @@ class KeyProblem:
 
 
 def native(keys: str) -> str:
-    """Keys as this system names them."""
     return ", ".join(sequence.toString(_NATIVE) for sequence in _sequences(keys))
 
 
@@ -79,10 +78,8 @@ class Shortcuts:
         )
 
     def use(self, chosen: Mapping[str, str]) -> str:
-        """Gives actions the keys that were chosen, and all others their usual ones, unless these were chosen too.
-
-        Returns a sentence on what could not be used, or nothing.
-        """
+        """Gives actions their chosen keys, and others their defaults unless these are taken. Returns a sentence on what
+        could not be used, or nothing."""
         actions = self._actions()
         taken: set[str] = set()
         assigned: dict[str, list[QKeySequence]] = {}
@@ -110,7 +107,7 @@ class Shortcuts:
         return sentence.format(names=", ".join(wrong)) if wrong else ""
 
     def problem(self, name: str, keys: str) -> KeyProblem | None:
-        """Why the action may not have these keys; None where it may."""
+        """Why the action may not have these keys; None if it may."""
         sequences = _sequences(keys)
         if any(_is_needed(sequence) for sequence in sequences):
             sentence = translate(
@@ -124,16 +121,16 @@ class Shortcuts:
         return None
 
     def chosen(self, changes: Mapping[str, str] | None = None) -> dict[str, str]:
-        """All keys that are not the usual ones, by the name of their action, once these changes are made."""
+        """All keys that differ from the defaults after these changes, by action."""
         shown = ((each.name, (changes or {}).get(each.name, each.keys), each.usual_keys) for each in self.shown())
         return {name: keys for name, keys, usual in shown if keys != usual}
 
     def swapped(self, name: str, keys: str, owner: str) -> dict[str, str]:
-        """The same, once the action has these keys and `owner` those that it has now."""
+        """The chosen keys after swapping: the action gets these, and `owner` those of the action."""
         return self.chosen({name: keys, owner: written(self._actions()[name].shortcuts())})
 
     def _actions(self) -> dict[str, QAction]:
-        """By name; the usual keys of an action are noted when it is first seen."""
+        """The actions by name; their default keys are noted when they are first seen."""
         actions = {action.objectName(): action for action in self._window.actions() if action.objectName()}
         for action in actions.values():
             if action.property(_USUAL) is None:
@@ -145,7 +142,7 @@ class Shortcuts:
 
 
 def fixed_keys(sends_with_ctrl: bool) -> tuple[tuple[str, str], ...]:
-    """Keys that belong to a widget and cannot be changed, with what they do."""
+    """Keys that belong to a widget and cannot be changed, and their effects."""
     send, break_line = ("Ctrl+Enter", "Enter; Shift+Enter") if sends_with_ctrl else ("Enter", "Shift+Enter")
     return (
         (send, translate("Shortcuts", "Send the message")),
@@ -175,7 +172,7 @@ def _is_sound(keys: str) -> bool:
 
 
 def _is_needed(sequence: QKeySequence) -> bool:
-    """Whether these keys are needed for typing: they write, move in a text or change it."""
+    """Whether typing needs these keys: they write, move in a text or change it."""
     if any(sequence in QKeySequence.keyBindings(key) for key in _EDITING):
         return True
     key, modifiers = _first(sequence).key(), _first(sequence).keyboardModifiers()

@@ -21,13 +21,9 @@ _MANY_MODULES = 50  # imported since: torch comes late on slow machines, and oth
 
 
 class DesktopApplication(QApplication):
-    """Files may come before anything is connected: `take_early` has them.
+    """Files may come before anything is connected: `take_early` has them."""
 
-    Signals:
-        opened(OpenRequest): a file was double-clicked, or dropped on the icon in the dock.
-    """
-
-    opened = Signal(object)
+    opened = Signal(object)  # (OpenRequest) a file was double-clicked, or dropped on the icon in the dock
 
     def __init__(self, arguments: Sequence[str] = ()) -> None:
         # The name by which X11 knows the windows (WM_CLASS: slipstream, Slipstream) is the same however it was started.
@@ -38,7 +34,7 @@ class DesktopApplication(QApplication):
         InterfaceGarbage(self)
 
     def take_early(self) -> tuple[Path, ...]:
-        """The files that came until now; from now on they come with the signal."""
+        """The files so far; later ones come with the signal."""
         early, self._early = self._early, None
         return tuple(early or ())
 
@@ -57,7 +53,7 @@ class InterfaceGarbage(QObject):
     """Keeps Python's cyclic garbage collection on the interface thread, driven by a timer.
 
     By itself it runs on whichever thread happens to allocate. If that frees a widget or a timer of another thread, Qt
-    is left with a pointer to nothing: a crash seen when code was lexed beside the interface. calibre does the same.
+    is left with a pointer to nothing: a crash seen when code was lexed on another thread. calibre does the same.
     """
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -75,13 +71,13 @@ class InterfaceGarbage(QObject):
         self._timer.start()
 
     def _freeze(self) -> None:
-        """Most of what exists by now is code and will stay: looking at it again would hold up the interface."""
+        """Freezes most objects so far, which are code and will stay: scanning them again would block the interface."""
         gc.freeze()
         self._num_modules = len(sys.modules)
 
     @Slot()
     def _collect(self) -> None:
-        """The oldest generation that is due by Python's own rule."""
+        """Collects the oldest generation that is due by Python's own rule."""
         if len(sys.modules) > self._num_modules + _MANY_MODULES:
             self._freeze()
         counts = gc.get_count()
@@ -92,7 +88,7 @@ class InterfaceGarbage(QObject):
 
 
 def show_sentence(words: str) -> None:
-    """Returns when the user has read it."""
+    """Shows a sentence and returns when the user has read it."""
     application = QApplication.instance() or QApplication(["slipstream"])
     box = QMessageBox(QMessageBox.Icon.Warning, "Slipstream", sentence(words))
     box.setTextFormat(Qt.TextFormat.PlainText)

@@ -18,7 +18,7 @@ from app.main_window import MainWindow
 from app.settings.look import read_look
 from app.theme import ThemeKeeper, apply_theme
 
-PATIENCE_MS = 500  # a window that begins behind others or as an icon is not painted
+PATIENCE_MS = 500  # a window that opens below others or minimized is not painted
 # In this order, each imports only a part of what is slow.
 PIECES = (
     "importlib.metadata",
@@ -57,7 +57,7 @@ class OpenedWindow:
 
 
 def open_window(application: QApplication, folder: Path) -> OpenedWindow:
-    """`folder` holds all files of the program. Returns when the window is painted."""
+    """Opens the window and returns when it is painted. `folder` holds all files of the program."""
     look = read_look(folder)
     theme = apply_theme(application, look.theme, look.text_size)
     window = MainWindow(theme)
@@ -78,7 +78,7 @@ class _UntilPainted(QEventLoop):
 
 
 def wait_for_first_paint(window: QWidget) -> None:
-    """Returns when the window is painted, or after a short wait. What the user does meanwhile is dealt with later."""
+    """Returns when the window is painted, or after a short wait, without handling input meanwhile."""
     loop = _UntilPainted()
     window.installEventFilter(loop)
     QTimer.singleShot(PATIENCE_MS, loop, loop.quit)

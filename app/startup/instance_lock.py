@@ -1,6 +1,6 @@
 """Tells whether this is the only Slipstream that has its window open with a data folder.
 
-The system itself releases the lock when a process ends, however it ends, so nothing is ever left behind. The file
+The system itself releases the lock when a process ends, however it ends, so no stale lock remains. The file
 holds the address at which the owner of the lock can be reached, which is why `filelock` does not do: it empties the
 file before it tries to lock it.
 """
@@ -43,8 +43,8 @@ class InstanceLock:
         self._file: BinaryIO | None = None
 
     def take(self) -> bool:
-        """False while another process has it. True if the folder has no locks or cannot be written. Raises
-        LockUnusable."""
+        """Takes the lock; False while another process has it. True if the folder has no locks or cannot be written.
+        Raises LockUnusable."""
         try:
             private_folder(self._path.parent)
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _CAREFULLY, 0o600)
@@ -71,15 +71,15 @@ class InstanceLock:
         return True
 
     def publish(self, address: str) -> None:
-        """Where others can reach this process from now on; empty for nowhere."""
+        """Publishes the address of this process; empty: none."""
         if self._file is not None:
-            with contextlib.suppress(OSError):  # no room: then nobody can
+            with contextlib.suppress(OSError):  # no room: then no instance can
                 self._file.seek(0)
                 self._file.truncate()
                 self._file.write(address.encode("utf-8", "surrogateescape"))
 
     def address(self) -> str:
-        """Where the owner of the lock can be reached; empty for nowhere."""
+        """The address of the lock's owner; empty: none."""
         try:
             with os.fdopen(os.open(self._path, os.O_RDONLY | _CAREFULLY), "rb") as file:
                 return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
@@ -87,7 +87,7 @@ class InstanceLock:
             return ""
 
     def close(self) -> None:
-        """Another process may have it from now on."""
+        """Releases the lock."""
         self.publish("")
         if self._file is not None:
             self._file.close()

@@ -30,7 +30,7 @@ class OpenRequest:
 
     @classmethod
     def of(cls, files: Iterable[Path]) -> OpenRequest:
-        """For files as they were named on the command line. Raises CannotOpenFile."""
+        """Reads files from the command line. Raises CannotOpenFile."""
         found = tuple(file.absolute() for file in files)
         for file in found:
             if not is_there(file):
@@ -40,13 +40,12 @@ class OpenRequest:
         return cls(found, os.environ.get("XDG_ACTIVATION_TOKEN", "")[:_MOST_OF_TOKEN])
 
     def to_bytes(self) -> bytes:
-        """One line."""
         files = [str(file) for file in self.files]
         return json.dumps({"version": _VERSION, "files": files, "token": self.token}).encode() + b"\n"
 
     @classmethod
     def from_bytes(cls, line: bytes) -> OpenRequest:
-        """Trusts nothing: raises ValueError for everything that `to_bytes` does not write."""
+        """Reads only what `to_bytes` writes. Raises ValueError for anything else."""
         if len(line) > MOST_BYTES:
             raise ValueError("too long")
         match json.loads(line):

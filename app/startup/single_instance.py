@@ -40,7 +40,7 @@ class InstanceSilent(MendableError):
 def hand_over(
     lock: InstanceLock, folder: Path, request: OpenRequest, answer_s: float = ANSWER_S, starting_s: float = STARTING_S
 ) -> bool:
-    """Gives the request to the owner of the lock. False: there is none any more, and now the lock is ours. Raises
+    """Gives the request to the owner of the lock. False: it is gone, and the lock is ours now. Raises
     InstanceSilent."""
     end = time.monotonic() + starting_s
     while time.monotonic() < end:
@@ -61,7 +61,7 @@ def hand_over(
 
 
 def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
-    """Whether the answer is `ok`; None if nobody listens."""
+    """Whether the answer is `ok`; None without a listener."""
     socket = QLocalSocket()
     socket.connectToServer(address)
     if not socket.waitForConnected(_CONNECT_MS):
@@ -77,13 +77,9 @@ def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
 
 
 class OpenRequests(QObject):
-    """Listens to further starts. If it cannot, they wait in vain and report that.
+    """Listens to further starts. If it cannot, they wait in vain and report that."""
 
-    Signals:
-        asked(OpenRequest): a further start asks for the window, and perhaps for files in it.
-    """
-
-    asked = Signal(object)
+    asked = Signal(object)  # (OpenRequest) a further start asks for the window, and perhaps for files in it
 
     def __init__(self, lock: InstanceLock, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -94,13 +90,13 @@ class OpenRequests(QObject):
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._on_connection)
         for address in self._addresses(folder):
-            QLocalServer.removeServer(address)  # of a process that was killed: nobody else has the lock
+            QLocalServer.removeServer(address)  # of a process that was killed: this one has the lock
             if self._server.listen(address):
                 lock.publish(self._server.fullServerName())
                 break
 
     def close(self) -> None:
-        """Peers that have not been heard are turned away: a window that closes must not be shown again."""
+        """Turns away waiting peers: a window that closes must not be shown again."""
         self._lock.publish("")
         self._server.close()
         for peer in tuple(self._peers):
@@ -111,7 +107,8 @@ class OpenRequests(QObject):
             self._made = None
 
     def _addresses(self, folder: Path) -> Iterator[str]:
-        """Names to try: in the data folder, which is this user's own, or elsewhere if that cannot hold a socket."""
+        """Candidate addresses: in the data folder, which belongs to this user, or elsewhere if that cannot hold a
+        socket."""
         if sys.platform == "win32":
             place = os.path.normcase(folder.absolute())
             yield f"slipstream-{hashlib.sha256(place.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -120,7 +117,7 @@ class OpenRequests(QObject):
         if len(os.fsencode(near)) <= _LONGEST_PATH:
             yield str(near)
         with contextlib.suppress(OSError):
-            self._made = Path(tempfile.mkdtemp(prefix="slipstream-"))  # nobody else can look into it
+            self._made = Path(tempfile.mkdtemp(prefix="slipstream-"))  # private to this user
             yield str(self._made / "running.sock")
 
     @Slot()
@@ -141,7 +138,7 @@ class OpenRequests(QObject):
                 self._read(peer)  # what came before
 
     def _read(self, peer: QLocalSocket) -> None:
-        """A peer may say one line."""
+        """Reads the peer's only line."""
         if not peer.canReadLine():
             if peer.bytesAvailable() > MOST_BYTES:
                 peer.abort()

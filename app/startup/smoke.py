@@ -34,7 +34,7 @@ _MOMENTS: dict[type[Event], str] = {TargetReady: "model", ReplyText: "reply_begi
 
 
 def save_settings(folder: Path) -> None:
-    """Those that have the same short answer written every time, with a drafter that needs torch: it is shipped too."""
+    """Saves settings for the same short answer every time, with a drafter that needs torch: it is shipped, too."""
     settings = AppSettings(drafter=BUILT_IN, sampling=SamplingSettings(temperature=0), reply_length=128)
     SettingsFile(folder).save(settings)
 
@@ -43,7 +43,7 @@ class SmokeRun(QObject):
     """Acts as a user would, then closes the window. `failure` is a sentence on what went wrong, or empty."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, picture: Path, painted_at: float) -> None:
-        """`painted_at`: when the window was first seen, by `time.time()`."""
+        """`painted_at`: when the window was first painted, by `time.time()`."""
         super().__init__(window)
         self._window = window
         self._picture = picture

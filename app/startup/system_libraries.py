@@ -50,7 +50,7 @@ _FONT_FOLDERS = (
 
 
 def missing_packages() -> list[str]:
-    """Names of the missing Debian packages; empty elsewhere than on Linux."""
+    """Missing Debian packages; empty on other systems than Linux."""
     if not sys.platform.startswith("linux"):
         return []
     missing = [package for library, package in {**_ALWAYS, **_WINDOW}.items() if not _loads(library)]
@@ -60,7 +60,7 @@ def missing_packages() -> list[str]:
 
 
 def cannot_import_qt() -> bool:
-    """Whether Qt cannot even be imported, not just lacks what a window needs."""
+    """Whether even importing Qt fails, rather than just opening a window."""
     return sys.platform.startswith("linux") and not all(_loads(library) for library in _ALWAYS)
 
 

@@ -18,7 +18,7 @@ KINDS = {
     TextKind.NUMBERS: QT_TRANSLATE_NOOP("Benefits", "Numbers"),
     TextKind.LISTS: QT_TRANSLATE_NOOP("Benefits", "Lists"),
 }
-_FINE = 0.01  # errors below that are told with another digit
+_FINE = 0.01  # errors below that are shown with another digit
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def gain_words(benefit: Benefit) -> str:
 
 
 def benefit_words(benefit: PairBenefit) -> str:
-    """In a sentence that goes on from what was learned."""
+    """Continues a sentence that begins with what was learned."""
     recent = benefit.recent
     if abs(recent.gain) <= (recent.error or 0):
         return Benefits.tr("It is too early to tell whether that saves passes of the model.")
@@ -62,7 +62,7 @@ def benefit_words(benefit: PairBenefit) -> str:
 
 
 def benefit_view(benefit: PairBenefit) -> BenefitView | None:
-    """None where there are too few chats to tell."""
+    """None while there are too few chats to tell."""
     if benefit.whole.error is None:
         return None
     few = [kind_words(kind) for kind, each in benefit.kinds.items() if each.error is None]
@@ -91,7 +91,7 @@ def _row(name: str, benefit: Benefit) -> tuple[str, str, str, str]:
 
 
 def _share(benefit: Benefit) -> str:
-    """Without a sign."""
+    """The gain without its sign."""
     error = benefit.error
     digits = 1 if error is not None and error < _FINE else 0
     share = percent_words(abs(benefit.gain), digits)

@@ -40,7 +40,7 @@ Drafters = Words("Drafters")
 
 
 def choice_words(choice: str) -> str:
-    """What a choice in words is called: a file or folder by its name."""
+    """The name of a choice; a file or folder by its name."""
     if choice in NAMES:
         return translate("Drafters", NAMES[choice])
     path = Path(choice)
@@ -48,7 +48,7 @@ def choice_words(choice: str) -> str:
 
 
 def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
-    """A row of the table, by `COLUMNS`."""
+    """A row of the table with `COLUMNS`."""
     name, seen = translated(prospect.source.name), round(prospect.num_seen)
     right = percent_words(prospect.chance_first)
     expected = Drafters.tr("{share}, expected", share=right)
@@ -63,7 +63,6 @@ def cells(prospect: DrafterProspect, is_chosen: bool) -> tuple[str, ...]:
 
 
 def cannot_learn_words() -> str:
-    """Of a drafter that learns no adapters."""
     return Drafters.tr(
         "The drafter in use cannot learn from your chats. Word patterns, earlier text and the reliability of its "
         "guesses are still learned."
@@ -71,7 +70,7 @@ def cannot_learn_words() -> str:
 
 
 def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits: bool) -> str:
-    """Who drafts for the model in use, in a sentence."""
+    """Says who drafts for the model in use."""
     if choice is None or choice.chosen is None or not (is_drafting or awaits):
         return Drafters.tr("{model} has no drafter at the moment.", model=model)
     label = capitalized(translated(choice.label))
@@ -81,7 +80,7 @@ def heading(choice: DrafterChoice | None, model: str, is_drafting: bool, awaits:
 
 
 def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
-    """Of one model; `own` is what the user chose for it alone, `choice` who drafts while it is in use."""
+    """Says who drafts for one model: `own` is the user's choice for it, `choice` the drafter while it is in use."""
     if own is not None and own != AUTOMATIC:
         return Drafters.tr("{drafter}, chosen for this model", drafter=choice_words(own))
     if choice is None:
@@ -94,7 +93,7 @@ def drafted_by(own: str | None, choice: DrafterChoice | None) -> str:
 
 
 def sibling_words(name: str, size_bytes: int) -> str:
-    """Beside the files of a large model whose family has a small one."""
+    """Introduces the small model in the details of a large one of its family."""
     return Drafters.tr(
         "{name} ({size}) is a small model of this family that can guess ahead for it. It is offered when you use "
         "this model, if it pays on this computer.",
@@ -104,7 +103,7 @@ def sibling_words(name: str, size_bytes: int) -> str:
 
 
 def offer_words(offer: DrafterOffer, model: str) -> str:
-    """What a small model of the family would bring."""
+    """Says what a small model of the family would bring."""
     now = (
         Drafters.tr("now {now}×", now=decimal(offer.speedup_now, 1))
         if offer.speedup_now > 1

@@ -28,7 +28,7 @@ DEEPEST = 16  # brackets, groups and environments within one another
 MOST_BINOMIALS = 24  # within one another they take the square of time
 WIDEST_EM = 60
 _TALLEST_EM = 60
-LARGEST_SVG = 60_000  # characters; Qt reads so many in some milliseconds
+LARGEST_SVG = 60_000  # characters; Qt reads them in some milliseconds
 _UNITS = 1_000  # of the library, in an em
 _BINOMIAL = re.compile(r"\\(?:[dt]?binom|genfrac|choose|brack|brace)(?![A-Za-z])")
 _NESTED = re.compile(r"\\left\b\s*\\?[(\[{]?|\\begin\b|[{(\[]|(\\right\b\s*\\?[)\]}]?|\\end\b|[})\]])")
@@ -51,7 +51,7 @@ class Drawing:
 
 
 def _depth(latex: str) -> int:
-    """How deep groups, brackets and environments are within one another at most, as far as they can be told apart."""
+    """How deep groups, brackets and environments are nested at most, as far as they can be distinguished."""
     deepest = depth = 0
     for sign in _NESTED.finditer(latex):
         depth = max(0, depth - 1) if sign[1] else depth + 1
@@ -60,7 +60,7 @@ def _depth(latex: str) -> int:
 
 
 def draw(formula: Formula) -> Drawing | None:
-    """None: it has a mistake, or something that the library does not know, or is larger than a formula should be."""
+    """Draws a formula. None if it has a mistake, something that the library does not know, or is too large."""
     import mathra
 
     latex = formula.latex.strip()
@@ -82,11 +82,7 @@ def draw(formula: Formula) -> Drawing | None:
 
 
 class Drawer(QObject):
-    """Signals:
-    done(): all is known that somebody still waits for.
-    """
-
-    done = Signal()
+    done = Signal()  # nothing is awaited any more
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -99,8 +95,8 @@ class Drawer(QObject):
         self.destroyed.connect(stopper(self._thread, self._lifetime))
 
     def drawn(self, formulas: Iterable[Formula]) -> dict[Formula, Drawing | None]:
-        """Those of them that are known; None: it stays text. Waits a moment for the others; if that was not long
-        enough, `done` will come."""
+        """Known drawings; None: the formula stays text. Waits a moment for the others; if that was not enough, `done`
+        follows."""
         wanted = dict.fromkeys(formulas)
         is_warm = bool(self._known)
         with self._lock:

@@ -1,9 +1,9 @@
 r"""Finds formulas in the Markdown of a reply: LaTeX between `$…$` or `\(…\)`, in a line of text, and between `$$…$$` or
 `\[…\]` or in a closed fence of the language `math`, displayed on lines of its own.
 
-Dollar signs of money are text, by Pandoc's rule: no space behind the opening one, none before the closing one, and no
-digit behind that; nor may there be words behind an amount. In HTML a formula is its source, as it was written, between
-two signs that are no letters: whoever shows it puts a drawing there, or the source.
+Dollar signs of money are text, by Pandoc's rule: no space after the opening one, none before the closing one, and no
+digit after that; nor may words follow an amount. In HTML a formula is its source, as it was written, between
+two signs that are no letters: views put a drawing there, or the source.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # slow to import
     from markdown_it.token import Token
 
 LONGEST_SOURCE = 2_000  # characters; a longer formula is text
-LANGUAGE = "math"  # of fences; `latex` is code, which somebody may want to copy
+LANGUAGE = "math"  # of fences; `latex` is code, which users may want to copy
 # Signs that are no letters, by Unicode's own word: a reply that has them loses them, see `without_places`.
 _BEGIN, _END = "\ufded", "\ufdee"
 PLACE = _BEGIN  # of a formula that is drawn
@@ -43,7 +43,7 @@ class Formula:
 
     @property
     def is_displayed(self) -> bool:
-        """On lines of its own."""
+        """Whether the formula stands on lines of its own."""
         return self.source.startswith((*_OPENING_LINES, *_FENCES))
 
     @property
@@ -55,19 +55,19 @@ class Formula:
 
 
 def enable(parser: MarkdownIt) -> None:
-    """Tokens of the type `formula` have a formula's source as their content."""
+    """Makes tokens of the type `formula`, with the source as their content."""
     may_end = ["paragraph", "reference", "blockquote", "list"]
     parser.block.ruler.before("table", "formula_lines", _formula_lines, {"alt": may_end})
     parser.inline.ruler.before("escape", "formula", _formula)
 
 
 def without_places(text: str) -> str:
-    """As long as it was."""
+    """Keeps the length of the text."""
     return text.translate(_NO_PLACES)
 
 
 def of_fence(token: Token) -> Formula | None:
-    """What a fence says in LaTeX, once it is closed."""
+    """The LaTeX of a closed fence."""
     if token.type != "fence" or token.info.strip().lower() != LANGUAGE or token.map is None:
         return None
     lines, mark = token.content.splitlines(), token.markup[:3]
@@ -81,12 +81,11 @@ def in_html(source: str) -> str:
 
 
 def of_html(html: str) -> tuple[Formula, ...]:
-    """Its formulas, in order."""
     return tuple(Formula(unescape(source)) for source in _IN_HTML.findall(html)) if _BEGIN in html else ()
 
 
 def with_drawings(html: str, drawn: Container[Formula]) -> str:
-    """The HTML to show: with `PLACE` for each formula that is drawn, and with the source of each other."""
+    """The HTML with `PLACE` for each drawn formula, and with the source of others."""
 
     def shown(found: re.Match[str]) -> str:
         return PLACE if Formula(unescape(found[1])) in drawn else found[1].replace("\n", "<br>")
@@ -95,7 +94,7 @@ def with_drawings(html: str, drawn: Container[Formula]) -> str:
 
 
 def without_formulas(text: str) -> str:
-    """What of inline text is not LaTeX."""
+    """Inline text without its LaTeX."""
     parts, at = [], 0
     for begin, end in sorted(_formulas(text).items()):
         if begin >= at:
@@ -118,7 +117,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
 
 @lru_cache(maxsize=4)
 def _formulas(text: str) -> Mapping[int, int]:
-    """Where those in a line of text or a paragraph begin and end, some of them within others."""
+    """The beginnings and ends of formulas in a line or paragraph, some nested."""
     found: dict[int, int] = {}
     next_at: dict[str, int] = {}  # of each sign
     following = ("", 0)  # the next sign of dollars
@@ -136,8 +135,8 @@ def _formulas(text: str) -> Mapping[int, int]:
 
 
 def _is_pandocs(text: str, opening: int, closing: int) -> bool:
-    inside, behind = text[opening + 1 : closing], text[closing + 1 : closing + 2]
-    if not inside or inside[0].isspace() or inside[-1].isspace() or behind.isdigit():
+    inside, after = text[opening + 1 : closing], text[closing + 1 : closing + 2]
+    if not inside or inside[0].isspace() or inside[-1].isspace() or after.isdigit():
         return False
     return _AMOUNT.match(inside) is None
 
@@ -147,16 +146,16 @@ def _is_latex(text: str) -> bool:
 
 
 def _formula_lines(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """The lines of a displayed formula are a paragraph, whatever lists or headings they look like. One that nobody
-    closes ends with an empty line, as TeX has it, so that where it ends is known when that comes."""
+    """Makes a displayed formula a paragraph, even if its lines look like lists or headings. An unclosed one ends at an
+    empty line, as in TeX, so that its end is known when that line comes."""
     if state.is_code_block(first):
         return False
     line = _line(state, first)
     opening = line[:2]
     if opening not in _OPENING_LINES:
         return False
-    head, closing, behind = line[2:].partition(_CLOSINGS[opening])
-    if closing and (behind.strip() or not head.strip()):  # a line of text
+    head, closing, rest = line[2:].partition(_CLOSINGS[opening])
+    if closing and (rest.strip() or not head.strip()):  # a line of text
         return False
     if silent:
         return True

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QColor, QTextCharFormat
 
 from app.text.side_thread import SideThread
+from app.text.unseen import utf16_length
 from app.theme import Theme
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ _KINDS = (
 
 
 def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> tuple[Line, ...]:
-    """The coloured spans of each line; empty where the language is unknown. A language is never guessed. `rest` is
-    called every millisecond or two."""
+    """Coloured spans of each line; empty for an unknown language, which is never guessed. `rest` is called every
+    millisecond or two."""
     lexer = _lexer(language)
     if lexer is None or len(code) > LONGEST_CODE:
         return ()
@@ -78,7 +79,7 @@ def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> t
             if index:
                 lines.append([])
                 column = 0
-            length = len(part) if part.isascii() else len(part.encode("utf-16-le", "surrogatepass")) // 2
+            length = utf16_length(part)
             if kind and length and len(lines[-1]) < _MOST_SPANS:
                 lines[-1].append(ColouredSpan(column, length, kind))
             column += length
@@ -86,7 +87,7 @@ def lex(language: str, code: str, rest: Callable[[], object] | None = None) -> t
 
 
 def formats(theme: Theme) -> dict[str, QTextCharFormat]:
-    """How each kind is drawn in a theme."""
+    """The format of each kind in a theme."""
     kinds = {kind for _, kind in _KINDS}
     result = {kind: QTextCharFormat() for kind in kinds}
     for kind in kinds:
@@ -96,13 +97,9 @@ def formats(theme: Theme) -> dict[str, QTextCharFormat]:
 
 
 class Lexing(QObject):
-    """Lexes short code at once, and long code on a thread of its own.
+    """Lexes short code at once, and long code on a thread of its own."""
 
-    Signals:
-        done(int, tuple): the number that `request` returned, and the lines.
-    """
-
-    done = Signal(int, tuple)
+    done = Signal(int, tuple)  # the number that `request` returned, and the lines
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -111,7 +108,7 @@ class Lexing(QObject):
         self._warm: set[str] = set()  # languages that are imported, which takes far longer than lexing
 
     def lex_now(self, language: str, code: str) -> tuple[Line, ...] | None:
-        """The lines, or None where lexing would take too long for the interface thread: then `request` them."""
+        """The lines; None if lexing would take too long for the interface thread: then `request` them."""
         return lex(language, code) if language in self._warm and len(code) <= SHORT_CODE else None
 
     def request(self, language: str, code: str) -> int:
@@ -123,7 +120,7 @@ class Lexing(QObject):
         return number
 
     def prepare(self) -> None:
-        """Imports what the first reply needs, ahead of it."""
+        """Imports ahead of time what the first reply needs."""
         self._beside.do(_import_slow_libraries)
 
     def _on_lexed(self, number: int, language: str, lines: tuple[Line, ...]) -> None:

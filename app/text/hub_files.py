@@ -45,9 +45,8 @@ class FileAdvice:
     file: HubFile
     fit: Fit
     is_recommended: bool = False
-    speed: float = (
-        0.0  # expected on this computer, over that of the fastest quantization here; 0: nothing like it was measured
-    )
+    # expected on this computer, over that of the fastest quantization here; 0: nothing like it was measured
+    speed: float = 0.0
 
     @property
     def is_fast(self) -> bool:
@@ -57,9 +56,8 @@ class FileAdvice:
 def advise(
     files: Sequence[HubFile], memory: int, disk: int, speeds: Sequence[QuantizationSpeed] = ()
 ) -> tuple[FileAdvice, ...]:
-    """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of those
-    quantizations that were measured here. At most one is recommended: of those that fit, or else of the tight ones, the
-    one whose quantization is proven best."""
+    """`memory`: all of this machine; `disk`: free where models are stored; both in bytes. `speeds`: of quantizations
+    measured here. Recommends at most one: among those that fit, or else are tight, the best proven quantization."""
     fits = {file: fit_of(file.download_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
@@ -70,7 +68,7 @@ def advise(
 
 
 def fit_of(size: int, memory: int, disk: int) -> Fit:
-    """Whether a file of that size suits this machine; as `advise`."""
+    """How well a file of that size suits this machine; see `advise`."""
     if size + _SPARE_DISK > disk:
         return Fit.NO_ROOM
     needed = size * _BESIDES + _WORK
@@ -106,7 +104,6 @@ class Download:
 
     @property
     def words(self) -> str:
-        """Its state, in a line."""
         whole = size_words(self.file.download_bytes)
         so_far = Downloads.tr("{done} of {whole}", done=size_words(self.num_bytes), whole=whole)
         match self.state:

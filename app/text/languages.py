@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QLocale
 
-SYSTEM = "system"  # the choice of whoever has made none
+SYSTEM = "system"  # the default choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Language:
     keys: tuple[tuple[str, str], ...] = ()
 
     def form_of(self, number: int) -> int:
-        """The place of the form for this many."""
+        """The index of the plural form for a number."""
         if len(self.forms) == 1:
             return 0
         is_one = number in (0, 1) if self.code == "fr" else number == 1
@@ -30,7 +30,7 @@ class Language:
 
     @property
     def locale(self) -> QLocale:
-        """Of its numbers: the system's own, if that is in this language."""
+        """Formats numbers: the system's own locale, if it is in this language."""
         system = QLocale.system()
         if system.name() not in ("C", "") and language_of(system.name()) is self:
             return system
@@ -58,7 +58,7 @@ def language_named(code: str) -> Language | None:
 
 
 def language_of(name: str) -> Language | None:
-    """What is spoken in a locale such as `de_AT` or `zh-Hans-SG`; None if the window cannot speak it."""
+    """The language of a locale such as `de_AT` or `zh-Hans-SG`; None if the window does not speak it."""
     tag = name.split(".")[0].replace("_", "-").lower()
     if tag.startswith("zh"):
         return language_named("zh_CN") if tag in _SIMPLIFIED or "hans" in tag.split("-") else None
@@ -66,7 +66,8 @@ def language_of(name: str) -> Language | None:
 
 
 def chosen_language(choice: str, wanted: Sequence[str] | None = None) -> Language:
-    """For a choice of the settings. The system's is the first of the `wanted` locales that the window can speak."""
+    """The language for a choice in the settings; the system's is the first of the `wanted` locales that the window
+    speaks."""
     found = language_named(choice)
     if found is not None:
         return found

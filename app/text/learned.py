@@ -29,7 +29,7 @@ class ModelInUse:
 
     name: str = ""
     vocabulary: str = ""  # its fingerprint; empty: no model is in use here
-    pair: FingerprintPair | None = None  # None: nobody drafts for it
+    pair: FingerprintPair | None = None  # None: nothing drafts for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ProfileView:
 def model_views(
     summary: LearnedSummary, loaded: ModelInUse, progress: ProgressView | None = None
 ) -> tuple[ModelView, ...]:
-    """The loaded model first, also where nothing is learned of it yet; `progress` is its own."""
+    """Views with the loaded model first, even if it has learned nothing yet; `progress` is its own."""
     known = {*summary.vocabularies, *filter(None, [loaded.vocabulary])}
     views = [_model_view(summary, vocabulary, loaded, progress) for vocabulary in known]
     return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _unknown(), view.name)))
@@ -110,13 +110,12 @@ def profile_view(profile: ProfileSummary, here: LearnedSummary, loaded: ModelInU
 
 
 def ordinal_of(learned: LearnedSummary, number: int) -> int:
-    """The number that an adapter is called by; its number in the store, where that is not known."""
+    """The adapter's ordinal; its number in the store if that is unknown."""
     known = (each for found in learned.adapters.values() for each in found)
     return next((each.ordinal for each in known if each.number == number), number)
 
 
 def outcome_words(outcome: ImportOutcome) -> str:
-    """The result of an import, in a sentence."""
     if not (outcome.num_ngrams or outcome.num_adapters or outcome.num_published or outcome.num_texts):
         return Learned.tr("All of it is already here.")
     adapters = _adapters(outcome.num_adapters)
@@ -127,7 +126,7 @@ def outcome_words(outcome: ImportOutcome) -> str:
 
 
 def kept_words(summary: LearnedSummary, loaded: ModelInUse) -> str:
-    """What is reused of chats as long as they are kept; empty where that is nothing."""
+    """Says what is reused of stored chats; empty if nothing."""
     sizes = [size for size in summary.recall.values() if size.num_chats]
     if not sizes:
         return ""
@@ -247,7 +246,7 @@ def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
 
 
 def _text(size: RecallSize) -> str:
-    """How much text is reused; of no chat where it came with a profile."""
+    """Says how much text is reused; text from a profile belongs to no chat."""
     num_words = Learned.tr("about {number} word(s)", "", _rounded(size.num_tokens * _WORDS_PER_TOKEN))
     if not size.num_chats:
         return num_words
@@ -259,7 +258,7 @@ def _published(adapters: Sequence[AdapterSummary]) -> AdapterSummary | None:
 
 
 def _rounded(number: float) -> int:
-    """To two digits: it is known no better."""
+    """Two significant digits, the precision of the estimate."""
     digits = max(0, len(str(int(number))) - 2)
     return max(1, int(round(number, -digits)))
 

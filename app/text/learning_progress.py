@@ -22,7 +22,7 @@ class ProgressView:
 def progress_view(
     progress: LearningProgress | None, settings: LearningSettings, has_drafter: bool, can_learn: bool, is_paused: bool
 ) -> ProgressView | None:
-    """Of the loaded model. None once there is a result, which says more."""
+    """The progress of the loaded model; None once there is a result, which says more."""
     if not has_drafter:
         without = Progress.tr(
             "No drafter is in use with this model, so none learns. Earlier text is reused all the same."

@@ -34,7 +34,7 @@ _MOST_READ = 1_000  # characters of a text
 
 
 def opened_address(address: str) -> str:
-    """As it is opened, in ASCII; empty for one that never is, which is all but web pages and mail."""
+    """The address as the browser gets it, in ASCII; empty unless it is a web page or mail."""
     url = QUrl(address)
     is_page = url.scheme() in ("http", "https") and bool(url.host())
     is_mail = url.scheme() == "mailto" and bool(url.path())
@@ -42,8 +42,8 @@ def opened_address(address: str) -> str:
 
 
 def true_place(text: str, address: str) -> str:
-    """The host, or the mail address, that a link leads to, where its text looks like another one, or like one that
-    cannot be told by its look; else empty. `address` as `opened_address` gives it: an empty one leads nowhere."""
+    """The host or mail address behind a link whose text looks like another one, or is ambiguous; else empty. `address`
+    comes from `opened_address`: an empty one leads nowhere."""
     url = QUrl(address)
     place = url.host(_ENCODED) or url.path(_ENCODED)
     text = _plain(text[:_MOST_READ])
@@ -56,14 +56,14 @@ def true_place(text: str, address: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what cannot be seen or told apart: full-width letters, joiners, spaces that are no spaces, capitals."""
+    """Drops invisible differences: full-width letters, joiners, unusual spaces, capitals."""
     seen = (sign for sign in text if sign == " " or unicodedata.category(sign) not in _UNSEEN)
     one_way = unicodedata.normalize("NFKC", "".join(seen)).replace("。", ".").casefold()
     return "".join(sign for sign in one_way if unicodedata.category(sign) not in _MARKS)
 
 
 def _host_in(text: str) -> str:
-    """What a reader takes for the host in a text, the first one; empty where there is none."""
+    """The first thing in a text that a reader takes for a host; empty without one."""
     named = _WITH_SCHEME.search(text)
     first = next(filter(_is_host, _HOST.finditer(text)), None)
     if named is None or (first is not None and first.start() < named.start()):

@@ -17,7 +17,7 @@ _NARROWEST, _WIDEST = 4, 40  # characters that a column of a long table counts f
 
 
 def parts(tokens: list[Token]) -> Iterable[list[Token]]:
-    """The tokens of a top-level block: of a long list or table in pieces, the same ones however it goes on."""
+    """Splits the tokens of a long list or table into pieces, which stay the same as it grows."""
     match tokens[0].type:
         case "bullet_list_open" | "ordered_list_open":
             return _list_pieces(tokens)
@@ -27,7 +27,7 @@ def parts(tokens: list[Token]) -> Iterable[list[Token]]:
 
 
 def _table_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
-    """A long table as several whose columns are as wide; the first has the heading."""
+    """Splits a long table into tables of equal column widths; the first has the heading."""
     rows = [place for place, token in enumerate(tokens) if token.type == "tr_open"]
     num_columns = sum(token.type == "th_open" for token in tokens)
     step = max(1, TABLE_PIECE // num_columns)
@@ -46,7 +46,7 @@ def _table_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
 
 
 def _column_widths(tokens: list[Token], num_columns: int) -> list[int]:
-    """In per cent, by the longest texts of these rows."""
+    """Widths in per cent, by the longest texts of these rows."""
     longest = [_NARROWEST] * num_columns
     cells = (token for token in tokens if token.type == "inline")
     for place, cell in enumerate(cells):
@@ -56,7 +56,7 @@ def _column_widths(tokens: list[Token], num_columns: int) -> list[int]:
 
 
 def _with_widths(tokens: list[Token], widths: list[int]) -> Iterator[Token]:
-    """The first row decides for all of a table."""
+    """Sets widths in the first row, which decides for the table."""
     waiting = iter(widths)
     for token in tokens:
         width = next(waiting, None) if token.type in ("th_open", "td_open") else None
@@ -67,7 +67,7 @@ def _with_widths(tokens: list[Token], widths: list[int]) -> Iterator[Token]:
 
 
 def _list_pieces(tokens: list[Token]) -> Iterator[list[Token]]:
-    """Several lists with continued numbers."""
+    """Splits a list into lists with continued numbers."""
     opening, closing = tokens[0], tokens[-1]
     number = int(opening.attrs.get("start", 1))
     piece: list[Token] = []

@@ -6,7 +6,7 @@ once more, whole, when it is finished.
 
 The text of a model is not trusted: raw HTML is shown as text, images become links, and links open http, https and
 mailto only. What of a block that is no code goes beyond `LONGEST_BLOCK` or `MOST_LINES` is cut off as plain text, in
-pieces, and so is a block with more signs or cells than anybody reads: no step takes longer than a frame or two.
+pieces, and so is a block with more signs or cells than a reader takes in: no step takes longer than a frame or two.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ Block = ProseBlock | CodeBlock
 
 
 def parse(text: str, marks: str = "") -> tuple[Block, ...]:
-    """The blocks of a finished text; with `marks` for each of its characters, coloured by who guessed it."""
+    """The blocks of a finished text, coloured by origin if `marks` are given for its characters."""
     *_, (blocks, _) = parsing(text, marks)
     return blocks
 
 
 def parsing(text: str, marks: str = "") -> Iterator[tuple[tuple[Block, ...], bool]]:
-    """The blocks so far, slice by slice, and whether these are all."""
+    """Yields the blocks so far, slice by slice, and whether they are all."""
     stream = MarkdownStream()
     begin, size = 0, len(text) if len(text) <= _SHORT else _FIRST_SLICE
     while begin < len(text):
@@ -111,10 +111,8 @@ class MarkdownStream:
         self.blocks: tuple[Block, ...] = ()
 
     def feed(self, piece: str, marks: str = "") -> tuple[Block, ...]:
-        """Takes the next piece of the text and returns all blocks so far; complete ones are the same objects again.
-
-        `marks`: as many as the piece has characters, or none; with every piece or with none.
-        """
+        """Takes the next piece and returns all blocks so far; complete ones are the same objects again. `marks`: one
+        for each character, either with every piece or with none."""
         piece, marks = self._held + formulas.without_places(piece), self._held_marks + marks
         self._held = "\r" if piece.endswith("\r") else ""
         self._held_marks = marks[-1:] if self._held else ""
@@ -131,7 +129,7 @@ class MarkdownStream:
         return self.blocks
 
     def finish(self) -> tuple[Block, ...]:
-        """The blocks of the whole text; nothing may be fed afterwards."""
+        """Returns the blocks of the whole text, which must not be fed any more."""
         if self._held:
             self.feed("\n", "t" if self._held_marks else "")
         env = self._environment()
@@ -147,8 +145,7 @@ class MarkdownStream:
         return _top_level_blocks(self._parser, self._tail, env, self._tail_marks)
 
     def _cut_tail(self) -> _TopLevel | None:
-        """Settles what of the tail is longer than a block may be. A fence that is still open is returned instead: it
-        may be of any length."""
+        """Settles what exceeds the longest block. Returns an open fence instead, which may have any length."""
         while len(head := _head(self._tail)) < len(self._tail):
             rest, marks = self._tail[len(head) :], self._tail_marks
             self._tail, self._tail_marks = head, marks[: len(head)]
@@ -280,19 +277,19 @@ class _Pieces:
 
 
 def _head(text: str) -> str:
-    """Its first lines, as much as a block may hold; a longer line is cut."""
+    """The first lines, up to the longest block; a longer line is cut."""
     end = 0
     for _ in range(MOST_LINES):
         end = text.find("\n", end) + 1
         if not 0 < end <= LONGEST_BLOCK:
             break
-    if 0 < end <= LONGEST_BLOCK:  # so many lines
+    if 0 < end <= LONGEST_BLOCK:  # a count of lines
         return text[:end]
     return text if len(text) <= LONGEST_BLOCK else text[: text.rfind("\n", 0, LONGEST_BLOCK) + 1 or LONGEST_BLOCK]
 
 
 def _long_code(opening: Token, text: str, marks: str) -> tuple[_TopLevel, int]:
-    """The code of a fence that begins the text, and how much of the text that is."""
+    """The code of a fence at the beginning of the text, and its length there."""
     first = text.index(opening.markup)
     mark, indent = opening.markup[0], first - text.rfind("\n", 0, first) - 1
     begin = text.find("\n", first) + 1
@@ -305,13 +302,13 @@ def _long_code(opening: Token, text: str, marks: str) -> tuple[_TopLevel, int]:
 
 
 def _is_slow_code(code: str) -> bool:
-    """Whether it has lines that take Qt long, as it does not wrap them."""
+    """Whether it has lines that Qt lays out slowly, as it does not wrap them."""
     longest = max(code.split("\n"), key=len)
     return len(longest) > _LONGEST_LINE or longest.count("\t") > _MOST_TABS
 
 
 def _is_heavy(block: _TopLevel) -> bool:
-    """Whether it would take long to parse what is in it, or to lay it out."""
+    """Whether parsing or laying it out would take long."""
     has_many_signs = _num_signs(block.source) > _MOST_SIGNS
     return (
         len(block.source) > LONGEST_BLOCK
@@ -325,7 +322,7 @@ def _num_signs(text: str) -> int:
 
 
 def _narrow_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """A table, unless it has more columns than anybody reads; its first rows."""
+    """Parses a table, unless it has too many columns to read; only its first rows."""
     from markdown_it.rules_block import table
 
     num_columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) or 1
@@ -344,7 +341,7 @@ def _block_parser() -> MarkdownIt:
 
 
 def _with_plain_line_ends(text: str, marks: str) -> tuple[str, str]:
-    """With \n for every end of a line, and the marks of the characters that are left."""
+    """Normalizes line ends to \n, and the marks with them."""
     if marks:
         marks = "".join(mark for place, mark in enumerate(marks[: len(text)]) if text[place : place + 2] != "\r\n")
     return text.replace("\r\n", "\n").replace("\r", "\n"), marks

@@ -51,17 +51,16 @@ def html_of_blocks(
             continue
         else:
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
-    return "".join(html).replace("<p></p>", "")  # beside a displayed formula
+    return "".join(html).replace("<p></p>", "")  # around a displayed formula
 
 
 def _attributes(token: Token, *names: str) -> str:
-    """Those that it has."""
     return "".join(f' {name}="{token.attrs[name]}"' for name in names if token.attrs.get(name))
 
 
 def _with_displayed(html: str, before: list[Token]) -> str:
-    """Inline text whose displayed formulas stand alone, where there is room for lines of their own. `before`: the two
-    tokens before it, if there are two."""
+    """Inline text with displayed formulas on lines of their own where possible. `before`: the two preceding tokens, if
+    any."""
     is_hidden = before[-1].hidden  # of a tight list item
     if _DISPLAYED not in html:
         return f"<p>{html}</p>" if is_hidden and before[0].type == "paragraph_close" else html
@@ -90,7 +89,7 @@ def _inline_tokens(content: str, parser: MarkdownIt, env: dict[str, Any]) -> lis
 
 
 def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> str:
-    """`marked` is read as far as these tokens go. A link whose text looks like another address says where it leads."""
+    """Reads `marked` along with these tokens. A link whose text looks like another address shows where it leads."""
     html: list[str] = []
     place = ""  # that the link leads to, where that must be said
     depth = 0  # of emphasis and links
@@ -100,7 +99,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
             words = formula_html(token.content, marked)
             html.append(f"{_DISPLAYED}{words}{_DISPLAYED_END}" if _is_alone(token, depth) else words)
         elif token.type == "softbreak" and any(_is_alone(each, depth) for each in tokens[index - 1 : index + 2]):
-            continue  # beside lines of its own
+            continue  # next to lines of its own
         elif token.type in ("text", "text_special"):
             written = token.markup if token.type == "text_special" else ""
             html.append(marked.html(token.content, written) if marked else escape(token.content))
@@ -131,7 +130,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
 
 
 def _is_alone(token: Token, depth: int) -> bool:
-    """Whether it is a formula that gets lines of its own."""
+    """Whether it is a formula on lines of its own."""
     return token.type == "formula" and not depth and formulas.Formula(token.content).is_displayed
 
 
@@ -141,7 +140,7 @@ def formula_html(source: str, marked: MarkedSource | None) -> str:
 
 
 def _link_open(address: str) -> str:
-    """The address is shown when the pointer rests on the link."""
+    """Opens a link with its address as the tooltip."""
     return f'<a href="{escape(address)}" title="{escape(address)}">' if address else "<a>"
 
 

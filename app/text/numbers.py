@@ -9,23 +9,23 @@ _locale = QLocale("en_US")
 
 
 def use_locale(locale: QLocale) -> None:
-    """From now on, numbers are written so."""
+    """Sets the locale of all numbers."""
     global _locale  # noqa: PLW0603 (as Qt's own default is)
     _locale = QLocale(locale)
 
 
 def whole(number: float) -> str:
-    """With thousands set apart."""
+    """A whole number with grouped thousands."""
     return _locale.toString(round(number))
 
 
 def decimal(number: float, num_places: int) -> str:
-    """With thousands set apart."""
+    """A number with grouped thousands."""
     return _locale.toString(_rounded(number, num_places), "f", num_places)
 
 
 def formatted(number: float, form: str) -> str:
-    """By a format of Python, of those that sentences of the engine use."""
+    """Formats by one of Python's formats that the engine's sentences use."""
     plain = format(number, form)
     if not form or form == "g":  # a number that is a name, such as that of an error
         return plain if isinstance(number, int) else plain.replace(".", _locale.decimalPoint())
@@ -40,17 +40,17 @@ def formatted(number: float, form: str) -> str:
 
 
 def _rounded(number: float, num_places: int) -> float:
-    """As Python does, on the command line, too."""
+    """Rounds like Python, and so like the command line."""
     return float(f"{number:.{num_places}f}")
 
 
 def read_whole(text: str) -> int:
-    """What was typed, with thousands set apart or not. Raises ValueError."""
+    """Reads a typed number, with or without grouped thousands. Raises ValueError."""
     number, is_sound = _locale.toLongLong(text.strip())
     return number if is_sound else int(text.replace(",", ""))
 
 
 def read_number(text: str) -> float:
-    """What was typed, in the user's way or with a point. Raises ValueError."""
+    """Reads a typed number, in the user's format or with a point. Raises ValueError."""
     number, is_sound = _locale.toDouble(text.strip())
     return number if is_sound else float(text.replace(",", "."))

@@ -1,8 +1,8 @@
 """The origin of each character of a Markdown text, carried over to the characters that are shown of it.
 
-Marks are a string beside the text, with one letter for each of its characters: so they are cut, joined and normalised
-exactly as the text is. An empty string of marks beside a text that is not empty means that no colours are wanted.
-Characters whose origin nobody declares (another version stored it) have the mark of the target.
+Marks are a string with one letter for each character of the text: so they are cut, joined and normalised exactly
+as the text is. An empty string of marks for a text that is not empty means that no colours are wanted.
+Characters of undeclared origin (another version stored it) have the mark of the target.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINK_END = re.compile(
 
 
 def proposers(keys: Iterable[str] = ()) -> tuple[Origin, ...]:
-    """Those that are declared, then one for each other of these keys, which is its name; it has no colour."""
+    """The declared origins, then one named after each other key, without a colour."""
     declared = origins()
     unknown = {*keys} - {TARGET.key, *(origin.key for origin in declared)}
     return (*declared, *(Origin(key, key, "", "") for key in sorted(unknown)))
@@ -46,14 +46,14 @@ def label_of(origin: Origin) -> str:
 
 
 def marks_of(text: str, runs: Iterable[OriginRun]) -> str:
-    """As long as the text, also where the runs are not."""
+    """One mark per character, even where the runs are shorter or longer than the text."""
     letters = {origin.key: letter for letter, origin in _by_letter(proposers()).items()}
     marks = "".join(letters.get(run.origin, _TARGET) * run.num_characters for run in runs)
     return marks[: len(text)].ljust(len(text), _TARGET)
 
 
 def shares_of(runs: Iterable[OriginRun]) -> dict[str, float]:
-    """Of the characters, by the key of their origin; empty where there are none."""
+    """Shares of the characters, by the key of their origin; empty without any."""
     lengths = Counter[str]()
     for run in runs:
         lengths[run.origin] += run.num_characters
@@ -62,7 +62,7 @@ def shares_of(runs: Iterable[OriginRun]) -> dict[str, float]:
 
 @cache
 def _by_letter(declared: tuple[Origin, ...]) -> dict[str, Origin]:
-    """The letter of an origin is the first of its key that is free, or of the alphabet."""
+    """Assigns each origin the first free letter of its key, or of the alphabet."""
     found: dict[str, Origin] = {}
     for origin in declared:
         letter = next(each for each in origin.key + ascii_letters if each not in found and each != _TARGET)
@@ -80,7 +80,7 @@ class MarkedSpan:
 
 
 def spans_of(marks: str) -> tuple[MarkedSpan, ...]:
-    """What proposers drafted of a line with these marks."""
+    """The parts of a line that proposers drafted."""
     known = _by_letter(proposers())
     return tuple(MarkedSpan(start, length, known[letter]) for letter, start, length in _runs(marks) if letter in known)
 
@@ -102,7 +102,7 @@ class MarkedSource:
     """
 
     def __init__(self, source: str, marks: str, first_line: int) -> None:
-        """`first_line`: the number of the source's first line, as the block's tokens count them."""
+        """`first_line`: the number of the source's first line in the block's tokens."""
         self._source = source.replace("\n", " ")  # in code, a line end is shown as a space
         self._marks = marks
         self._first_line = first_line
@@ -113,7 +113,7 @@ class MarkedSource:
         self._end = len(source)
 
     def enter(self, lines: Sequence[int] | None, content: str) -> None:
-        """Inline text begins, on these lines (the first, and one behind the last)."""
+        """Begins inline text on these lines (the first, and one past the last)."""
         if lines is not None:
             self._at = max(self._at, self._start_of(lines[0]))
             self._end = max(self._at, self._start_of(lines[1]))
@@ -123,7 +123,7 @@ class MarkedSource:
             self._at = found
 
     def html(self, shown: str, written: str = "") -> str:
-        """The HTML of text that is shown; `written`: its source, where that differs."""
+        """The HTML of shown text; `written`: its source, if that differs."""
         marks = self._take(written or shown)
         if not marks:
             return escape(shown)
@@ -132,8 +132,7 @@ class MarkedSource:
         return html_of(shown, marks)
 
     def whole(self, html: str, written: str) -> str:
-        """The HTML of something that is shown as one, in the colour of who guessed most of it; `written`: its
-        source."""
+        """The HTML of an indivisible part, in the colour of its main origin; `written`: its source."""
         marks = self._take(written.replace("\n", " "))
         known = _by_letter(proposers()).get(Counter(marks).most_common(1)[0][0]) if marks else None
         return f'<span class="{known.key}">{html}</span>' if known else html
@@ -145,7 +144,7 @@ class MarkedSource:
             self._at = end.end()
 
     def lines(self, first: int, content: str) -> str:
-        """The marks of code whose first line has that number; those of line ends are the target's."""
+        """The marks of code from this line on; line ends count as the target's."""
         marks = []
         for number, line in enumerate(content.split("\n"), start=first):
             begin, end = self._start_of(number), max(0, self._start_of(number + 1) - 1)
@@ -165,7 +164,7 @@ class MarkedSource:
 
 
 def html_of(text: str, marks: str) -> str:
-    """The HTML of a text with as many marks; the style sheet has a class for each origin, under its key."""
+    """The HTML of a marked text; the style sheet has a class for each origin, under its key."""
     known = _by_letter(proposers())
     html: list[str] = []
     for letter, start, length in _runs(marks):

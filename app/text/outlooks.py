@@ -14,13 +14,13 @@ from engine.values.comparison import Comparison
 from engine.values.outlook import MachineFigures, Outlook, Span
 
 Outlooks = Words("Outlooks")
-_WORTH_TELLING = 1.05  # times plain: less is told as no gain
+_WORTH_TELLING = 1.05  # times plain: less is shown as no gain
 _MOST_ROWS = 16
 Fact = tuple[str, str]  # a figure, and what it is
 
 
 def machine_facts(machine: MachineFigures, step_s: float) -> tuple[Fact, ...]:
-    """What was measured. `step_s`: of a guess of the starter; 0: not known."""
+    """The measured facts. `step_s`: of one guess by the starter; 0: unknown."""
     speed = Outlooks.tr("{speed} tok/s")
     facts = [
         (
@@ -52,13 +52,13 @@ def machine_facts(machine: MachineFigures, step_s: float) -> tuple[Fact, ...]:
 
 
 def most_allowed(machine: MachineFigures) -> float:
-    """Times plain, if all guesses are right and cost nothing."""
+    """The highest possible speed-up, if all guesses are right and free."""
     single_s = machine.passes[1]
     return max(num * single_s / seconds for num, seconds in machine.passes.items() if num <= _MOST_ROWS)
 
 
 def outlook_words(outlook: Outlook) -> str:
-    """In one sentence; an estimate but for the plain speed of a target that was measured."""
+    """One sentence; all of it is estimated except for the plain speed of a measured target."""
     if outlook.suggestion is None:
         plain = Outlooks.tr("{speed} tok/s without speed-up", speed=speed_number(outlook.plain.middle))
     else:
@@ -82,8 +82,8 @@ def outlook_words(outlook: Outlook) -> str:
 
 
 def advice_of(outlooks: Sequence[Outlook], memory: int, disk: int) -> tuple[SuggestionAdvice, ...]:
-    """The suggested ones among them, best for this computer first, as the list of suggestions ranks them. `memory` and
-    `disk` are in bytes: all memory, and what is free on the disk."""
+    """Suggested models among the outlooks, ranked like the list of suggestions. `memory` and `disk` are in bytes: all
+    memory, and free disk space."""
     suggested = [
         replace(each.suggestion, tokens_per_s=each.plain.middle) for each in outlooks if each.suggestion is not None
     ]
@@ -96,7 +96,7 @@ def in_use_words(outlook: Outlook) -> str:
 
 
 def fit_words(advice: SuggestionAdvice) -> str:
-    """What else there is to know of a suggested model: whether it fits, and whether it is slow."""
+    """Says whether a suggested model fits, and whether it is slow."""
     if advice.fit is not Fit.FITS:
         return translate("Hub", ABOUT_FIT[advice.fit])
     size = Outlooks.tr("{size} to download.", size=size_words((advice.file or advice.suggestion.file).download_bytes))
@@ -105,13 +105,13 @@ def fit_words(advice: SuggestionAdvice) -> str:
 
 
 def compared_words(comparison: Comparison) -> str:
-    """Of what was measured a moment ago; empty where nothing was."""
+    """The result of a measurement just made; empty without one."""
     ratio = comparison.ratio
     return "" if ratio is None else Outlooks.tr("Measured just now: {ratio}×.", ratio=decimal(ratio, 2))
 
 
 def best_words(advice: SuggestionAdvice) -> str:
-    """Of the one that suits this computer best."""
+    """Introduces the model that suits this computer best."""
     if advice.is_slow:
         return Outlooks.tr(
             "Of these, {model} suits this computer best; it is slow here, but answers far better than the starter.",

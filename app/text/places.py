@@ -22,12 +22,12 @@ Places = Words("Places")
 
 
 def host_words(address: str) -> str:
-    """`192.168.1.5`, without a port: enough to tell machines apart."""
+    """`192.168.1.5`, without a port, which is enough to tell machines apart."""
     return host_of(address) or address
 
 
 def place_words(address: str) -> str:
-    """`192.168.1.5:8080`, and of this machine that it is."""
+    """`192.168.1.5:8080`, or that it is this machine."""
     place = _place(address)
     if is_loopback(host_of(address)):
         return Places.tr("{place} (this computer)", place=place)
@@ -35,7 +35,7 @@ def place_words(address: str) -> str:
 
 
 def server_words(server: RemoteServer) -> str:
-    """`desk (192.168.1.5:8080)`; of one that is named after its address, that alone."""
+    """`desk (192.168.1.5:8080)`; just the address if that is its name."""
     place = place_words(server.address)
     return place if server.name in (place, _place(server.address), server.host) else f"{server.name} ({place})"
 
@@ -45,12 +45,12 @@ def kind_words(kind: ServerKind) -> str:
 
 
 def on_host(name: str, address: str) -> str:
-    """The name of a model that runs there, or here: then `address` is empty."""
+    """The model's name and host; `address` is empty if it runs here."""
     return Places.tr("{model} on {host}", model=name, host=host_words(address)) if address else name
 
 
 def name_in(target: str) -> str:
-    """What a target is called that is asked for by a path, a name or a reference."""
+    """The name of a target given by a path, a name or a reference."""
     if is_reference(target):
         address, model = split_reference(target)
         return RemoteModel(model, target).name if model else host_words(address)
@@ -58,10 +58,10 @@ def name_in(target: str) -> str:
 
 
 def fingerprint_words(certificate: str) -> str:
-    """In groups that can be compared by eye."""
+    """The fingerprint in groups that are easy to compare."""
     return " ".join(certificate[start : start + _GROUP] for start in range(0, len(certificate), _GROUP))
 
 
 def _place(address: str) -> str:
-    """With its port."""
+    """The host with its port."""
     return address.partition("://")[2].partition("/")[0] or address

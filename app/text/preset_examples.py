@@ -37,7 +37,7 @@ def example_presets() -> tuple[Preset, ...]:
 
 
 def example_prompts() -> tuple[LibraryPrompt, ...]:
-    """Words in braces are variables: what asks for something is said in the user's language, too."""
+    """Words in braces are variables; those that ask for input are translated, too."""
     return tuple(
         LibraryPrompt(0, name, text)
         for name, text in (

@@ -29,7 +29,7 @@ class ChatValues:
 
 
 def preset_of(presets: Iterable[Preset], chat: ChatValues) -> Preset | None:
-    """The one from which the chat differs in nothing; of several the one that says most."""
+    """The preset that matches the chat; of several the most specific."""
     fitting = [each for each in presets if _num_set(each) and _fits(each, chat)]
     return max(fitting, key=_num_set, default=None)
 
@@ -41,7 +41,7 @@ def is_same_target(one: TargetChoice, other: TargetChoice | None) -> bool:
 
 
 def preset_words(preset: Preset) -> str:
-    """What it sets, in a line."""
+    """Its values in one line."""
     told = [_shortened(preset.system_prompt)] if preset.system_prompt else []
     facts = [*told, sampling_words(preset.sampling), thinking_words(preset.thinks)]
     model = "" if preset.target is None else preset.target.name
@@ -49,7 +49,7 @@ def preset_words(preset: Preset) -> str:
 
 
 def sampling_words(sampling: OwnSampling) -> str:
-    """Numbers with their values, texts by their names alone; empty where nothing is set."""
+    """Numbers with their values, texts by name; empty if nothing is set."""
     titles = {each.name: each.title for each in OWN_PARAMETERS} | {each.name: each.title for each in OWN_TEXTS}
     facts = []
     for name, value in sampling.chosen:
@@ -60,7 +60,7 @@ def sampling_words(sampling: OwnSampling) -> str:
 
 
 def own_words(system_prompt: str, sampling: OwnSampling, usual_prompt: str) -> str:
-    """What a chat has of its own, where others begin with `usual_prompt`; empty: nothing."""
+    """What the chat has of its own; empty: nothing. Others begin with `usual_prompt`."""
     told = "" if system_prompt == usual_prompt else Presets.tr("System prompt")
     return " · ".join(filter(None, (told, sampling_words(sampling))))
 

@@ -1,4 +1,4 @@
-"""Work beside the interface, whose outcome comes back to it."""
+"""Work off the interface thread, whose outcome comes back to it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SideThread(QObject):
         self.destroyed.connect(stopper(self._thread, self._lifetime))
 
     def do(self, work: Callable[[], _Outcome], then: Callable[[_Outcome], object] = lambda _outcome: None) -> None:
-        """`then` is called on the interface thread, unless the work raises something, which is logged, or this object
-        is gone by then."""
+        """Runs the work, then calls `then` on the interface thread, unless the work failed, which is logged, or this
+        object is gone."""
         self._thread.submit(self._work, work, then)
 
     def _work(self, work: Callable[[], object], then: Callable[..., object]) -> None:
@@ -49,7 +49,7 @@ class SideThread(QObject):
 
 
 class Lifetime:
-    """Of an object that works on another thread, as that one sees it."""
+    """The lifetime of an object that works on another thread, as seen from there."""
 
     def __init__(self) -> None:
         self.lock = RLock()  # a receiver of the signal may request more at once

@@ -1,4 +1,4 @@
-"""The speed of a reply in words: one sentence, and the numbers beside it, all of one `SpeedVerdict`."""
+"""The speed of a reply in words: one sentence, and the numbers with it, all of one `SpeedVerdict`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
 from engine.values.speed import Hindrance, SpeedOutcome, SpeedVerdict, as_shown, decimals_of
 
 UNKNOWN = "—"
-REUSED = 0.5  # of the text: then it is told
+REUSED = 0.5  # of the text: then it is mentioned
 _TOLD = {
     SpeedOutcome.UNKNOWN: QT_TRANSLATE_NOOP("Meter", "Speed not known"),
     SpeedOutcome.MEASURING: QT_TRANSLATE_NOOP("Meter", "Measuring…"),
@@ -42,12 +42,17 @@ Meter = Words("Meter")
 
 
 def said(verdict: SpeedVerdict, reused: float = 0.0) -> tuple[str, str]:
-    """The one thing to say, and why, which may be empty. `reused`: the share of earlier text in the reply."""
+    """The headline and its reason, which may be empty. `reused`: the share of earlier text in the reply."""
     if verdict.outcome is SpeedOutcome.FASTER:
         return faster(verdict), Meter.tr("reusing earlier text") if reused > REUSED else ""
     if verdict.outcome is SpeedOutcome.ALONE:
         return written_words(verdict.tokens_per_s), ""
-    return translate("Meter", _TOLD[verdict.outcome]), why_words(verdict)
+    return outcome_words(verdict.outcome), why_words(verdict)
+
+
+def outcome_words(outcome: SpeedOutcome) -> str:
+    """The headline of an outcome without figures."""
+    return translate("Meter", _TOLD[outcome])
 
 
 def sentence(verdict: SpeedVerdict, reused: float = 0.0) -> str:
@@ -59,17 +64,17 @@ def told_why(told: str, why: str) -> str:
 
 
 def why_words(verdict: SpeedVerdict) -> str:
-    """What kept the reply from being sped up; empty where it is not known, or was."""
+    """The hindrance; empty if unknown or none."""
     return hindrance_words(verdict.hindrance) if verdict.outcome in _WITH_REASON else ""
 
 
 def hindrance_words(hindrance: Hindrance) -> str:
-    """As the end of a sentence."""
+    """The end of a sentence."""
     return translate("Meter", _WHY[hindrance]) if hindrance in _WHY else ""
 
 
 def about_why(verdict: SpeedVerdict) -> str:
-    """The same in a sentence of its own."""
+    """The hindrance as a sentence of its own."""
     about = _ABOUT.get(verdict.hindrance, "") if verdict.outcome in _WITH_REASON else ""
     return translate("Meter", about) if about else ""
 
@@ -79,7 +84,7 @@ def faster(verdict: SpeedVerdict) -> str:
 
 
 def multiple(verdict: SpeedVerdict) -> str:
-    """The ratio alone: `1.6`."""
+    """The bare ratio: `1.6`."""
     return UNKNOWN if verdict.ratio is None else decimal(verdict.ratio, _ratio_decimals(verdict.ratio))
 
 
@@ -94,7 +99,7 @@ def ratio_words(verdict: SpeedVerdict) -> str:
 
 
 def plain_words(verdict: SpeedVerdict) -> str:
-    """How fast the reply would have been without guesses."""
+    """The estimated speed without guesses."""
     return Meter.tr(
         "{number} tokens a second, ± {error}",
         number=speed_number(verdict.plain_tokens_per_s),

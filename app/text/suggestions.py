@@ -51,8 +51,8 @@ class SuggestionAdvice:
 def rank(
     suggestions: Sequence[Suggestion], memory: int, disk: int, found: Mapping[HubFile, HubFile | None]
 ) -> tuple[SuggestionAdvice, ...]:
-    """Best first: those that fit, of these the ones that write faster than people read, and else in the order in which
-    they are suggested; the slow ones by their speed. `found`: what the hub has in place of a suggested file."""
+    """Best first: those that fit and write faster than people read, in their suggested order; then slow ones by speed.
+    `found`: the hub's replacement of a suggested file."""
     advice = [_advise(each, memory, disk, found) for each in suggestions]
     first, *others = sorted(advice, key=_place)
     is_best = first.file is not None and first.fit in (Fit.FITS, Fit.TIGHT)
@@ -60,17 +60,17 @@ def rank(
 
 
 def speed_words(tokens_per_s: float) -> str:
-    """`about 12 tok/s`; empty where it is not known."""
+    """`about 12 tok/s`; empty if unknown."""
     return Suggestions.tr("about {speed} tok/s", speed=speed_number(tokens_per_s)) if tokens_per_s else ""
 
 
 def speed_number(tokens_per_s: float) -> str:
-    """With as many digits as an estimate has."""
+    """As many digits as an estimate deserves."""
     return whole(tokens_per_s) if tokens_per_s >= 5 else decimal(tokens_per_s, 1)
 
 
 def details(advice: SuggestionAdvice, host: str, about_fit: str) -> tuple[str, ...]:
-    """What to know before a download, in paragraphs."""
+    """Paragraphs to read before a download."""
     suggestion = advice.suggestion
     file = suggestion.file
     facts = (

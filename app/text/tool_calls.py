@@ -32,7 +32,7 @@ class CallPhase(Enum):
     ASKED = auto()  # the user is asked
     RUNNING = auto()
     ENDED = auto()  # it has a result
-    LEFT = auto()  # nobody has carried it out, and nobody is about to
+    LEFT = auto()  # not carried out, nor about to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def question_words(call: ToolCall) -> str:
 
 
 def redefined_words(redefined: Redefined) -> str:
-    """What is no longer as it was when the user allowed it."""
+    """Says what has changed since the user allowed it."""
     changes, sentences = redefined.changes, [Calls.tr("You allowed this tool earlier, but it has changed since then.")]
     if Change.PROGRAM in changes:
         sentences.append(Calls.tr("Its server starts another program or has another address."))
@@ -118,8 +118,8 @@ def seconds_words(seconds: float) -> str:
 
 
 def formatted(text: str) -> str | None:
-    """Objects and lists of JSON with one value in each line; None for what is none. Nothing is lost: numbers keep all
-    their digits, and a name that comes twice is there twice."""
+    """JSON objects and lists with one value per line; None for anything else. Nothing is lost: numbers keep all digits,
+    and repeated names stay."""
     if len(text) > LONGEST_JSON or text.lstrip()[:1] not in ("{", "["):
         return None
     try:

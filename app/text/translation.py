@@ -1,4 +1,4 @@
-"""Words in the user's language, where somebody has translated them.
+"""Words in the user's language, where there is a translation.
 
 Words are marked where they are written: `self.tr("…")` in a QObject, `translate("Context", "…")` elsewhere, and
 `QT_TRANSLATE_NOOP("Context", "…")` for words that are held as data and translated where they are shown. Words that
@@ -39,7 +39,7 @@ translate = QCoreApplication.translate
 
 
 def QT_TRANSLATE_NOOP(_context: str, text: str) -> str:
-    """The text as it is; collected, and translated where it is shown. Qt's own function has no type."""
+    """Marks a text to be collected; it is translated where it is shown. Qt's own function has no type."""
     return text
 
 
@@ -51,7 +51,7 @@ class Words:
         self._context = context
 
     def tr(self, text: str, disambiguation: str = "", num: int = -1, /, **values: object) -> str:
-        """`values` are written where their names are in braces, as is `num` for `{number}`; thousands are set apart."""
+        """`values` replace their names in braces, and `num` replaces `{number}`; thousands are grouped."""
         words = translate(self._context, text, disambiguation, num)
         if num >= 0:
             values = {"number": num, **values}
@@ -103,7 +103,7 @@ class Catalogue(QTranslator):
 
 
 def read_messages(language: Language, folder: Path = TRANSLATIONS) -> dict[str, dict[str, Forms]]:
-    """By context and English words; none where nothing is translated."""
+    """Translations by context and English words; empty without a file."""
     try:
         content = json.loads((folder / f"{language.code}.json").read_text("utf-8"))
     except FileNotFoundError:
@@ -122,7 +122,7 @@ class Translators:
         self.language = ENGLISH
 
     def speak(self, language: Language) -> None:
-        """Everything that is made from now on."""
+        """Sets the language of everything made from now on."""
         self.remove()
         self.language = language
         use_locale(language.locale)
@@ -156,7 +156,7 @@ def install_translations(
 
 
 def translated(sentence: str) -> str:
-    """What the engine says, in the user's language. Other words stay as they are."""
+    """The engine's sentence in the user's language; other text is unchanged."""
     if not isinstance(sentence, Sentence):
         return sentence
     number = sentence.values.get("number")
@@ -165,7 +165,7 @@ def translated(sentence: str) -> str:
 
 
 def told(event: _T) -> _T:
-    """The same event, or value within one, with what the engine says in the user's language."""
+    """A copy of an event or value with the engine's sentences in the user's language."""
     if not is_dataclass(event) or isinstance(event, type):
         return event
     said: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def told(event: _T) -> _T:
 
 
 def in_words(value: Any) -> Any:
-    """An answer of the engine, in the user's language: a value, a tuple of such, or a sentence."""
+    """The engine's answer in the user's language: a value, a tuple of values, or a sentence."""
     if isinstance(value, str):
         return translated(value)
     if isinstance(value, tuple):
@@ -189,7 +189,7 @@ def in_words(value: Any) -> Any:
 
 @cache
 def _telling(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass in which there may be sentences."""
+    """The fields of a dataclass that may contain sentences."""
     hints = _hints(kind)
     return tuple(each.name for each in fields(kind) if _may_tell(hints.get(each.name), (kind,)))
 

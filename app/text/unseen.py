@@ -1,4 +1,4 @@
-"""Signs that nobody sees, but that change how a text is read: what turns its direction, what has no width, and what
+"""Invisible signs that change how a text is read: what turns its direction, what has no width, and what
 commands a terminal. They are shown as what they are; what is kept and copied has them as they were.
 
 Left alone is what writing needs: joiners in words of scripts that have them and in emoji, marks of direction in texts
@@ -39,7 +39,7 @@ _NAMES = {0x0: "null", 0x7: "bell", 0x8: "backspace", 0xD: "return", 0x1B: "esca
 
 
 def shown(text: str, before: str = "") -> str:
-    """The text with a mark in place of each run of such signs: `‹U+202E›`. For `before`, see `ending`."""
+    """The text with a mark for each run of such characters: `‹U+202E›`. For `before`, see `ending`."""
     return replaced(text, mark_of, before)
 
 
@@ -48,29 +48,28 @@ def has_right_to_left(text: str) -> bool:
 
 
 def ending(text: str) -> str:
-    """What of a text has a say in how what follows it is shown: a letter that is written from right to left, and the
-    last one."""
+    """The part of a text that affects how the next one is shown: a right-to-left letter, and the last one."""
     found = _RIGHT_TO_LEFT.search(text)
     return ("" if found is None else found[0]) + text[-1:]
 
 
 def one_line(text: str) -> str:
-    """One line of it, as it is shown where names are: in lists, labels and titles."""
+    """The text on one line, for names in lists, labels and titles."""
     return " ".join(shown(shortened(text, _LINE)).splitlines())
 
 
 def sentence(text: str) -> str:
-    """As it is shown where somebody's words may stand in a sentence."""
+    """Someone else's text, shown inside a sentence."""
     return shown(shortened(text, _SENTENCE))
 
 
 def in_tip(text: str) -> str:
-    """As it is shown in a tooltip, which names such signs."""
+    """The text for a tooltip, which names such characters."""
     return replaced(shortened(text, _LINES), lambda signs: f"‹{names_of(signs)}›")
 
 
 def wrapped(*paragraphs: str) -> str:
-    """In lines of a tooltip, which are plain text and do not wrap by themselves."""
+    """Lines for a tooltip, which is plain text and does not wrap by itself."""
     lines = (
         textwrap.fill(part, _WIDTH // 2 if _WIDE.search(part) else _WIDTH)
         for paragraph in paragraphs
@@ -80,7 +79,7 @@ def wrapped(*paragraphs: str) -> str:
 
 
 def replaced(text: str, how: Callable[[str], str], before: str = "") -> str:
-    """`how` is given each run of such signs."""
+    """Passes each run of such characters to `how`."""
     if _FOUND.search(text) is None:  # nearly always
         return text
     whole = before + text
@@ -99,20 +98,25 @@ def replaced(text: str, how: Callable[[str], str], before: str = "") -> str:
 
 
 def mark_of(signs: str) -> str:
-    """Their numbers, in Unicode's way."""
+    """Their code points."""
     distinct = list(dict.fromkeys(signs))
     numbers = " ".join(f"U+{ord(sign):04X}" for sign in distinct[:_MOST_NAMED])
     more = " …" if len(distinct) > _MOST_NAMED else ""
     return f"‹{numbers}{more}{f' ×{len(signs)}' if len(signs) > 1 else ''}›"
 
 
+def utf16_length(text: str) -> int:
+    """The number of characters as Qt counts them."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def stand_ins(text: str) -> str:
-    """As long as the text, in UTF-16 units: as it is shown where places in it count, in code."""
-    return replaced(text, lambda signs: STAND_IN * (len(signs.encode("utf-16-le")) // 2))
+    """Stand-ins that keep the length in UTF-16 units, for code, where offsets count."""
+    return replaced(text, lambda signs: STAND_IN * utf16_length(signs))
 
 
 def names_of(signs: str) -> str:
-    """Their numbers and names, as `U+202E right-to-left override`."""
+    """Their code points and names: `U+202E right-to-left override`."""
     named = (f"U+{ord(sign):04X} {_name(sign)}" for sign in list(dict.fromkeys(signs))[:_MOST_NAMED])
     return ", ".join(named) + (f", … ×{len(signs)}" if len(signs) > 1 else "")
 

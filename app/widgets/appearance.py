@@ -1,4 +1,4 @@
-"""How widgets look beside the style sheet: the properties it selects by, the frame of keyboard focus, the fonts of a
+"""How widgets look beyond the style sheet: the properties it selects by, the frame of keyboard focus, the fonts of a
 chat."""
 
 from __future__ import annotations

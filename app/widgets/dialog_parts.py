@@ -102,8 +102,8 @@ def show_in_front(window: QWidget) -> None:
 def fill_dialog(
     dialog: QWidget, contents: Sequence[Part], buttons: Sequence[Part], spacing: int, below: Sequence[Part] = ()
 ) -> None:
-    """From top to bottom: the contents, which scroll in a low window; what is `below` them, and the buttons in a row,
-    which always stay in sight."""
+    """Stacks the contents, which scroll in a low window, the parts `below` them, and a row of buttons that always stays
+    in sight."""
     parts = [*below, in_row(buttons)]
     if contents:
         inside = QWidget(dialog)
@@ -147,7 +147,7 @@ class _Contents(ScrollArea):
         self._show_bar()
 
     def _show_bar(self) -> None:
-        """Qt keeps a bar that was needed for a moment, as the lines beside it need more room. Not before that is
+        """Qt keeps a bar that was needed for a moment, as the lines next to it need more room. Not before that is
         shown: it would miss its new size."""
         if not self._inside.isVisible():
             return
@@ -157,15 +157,10 @@ class _Contents(ScrollArea):
 
 
 class InlineQuestion(QFrame):
-    """A question within a page. Hidden until it is asked.
+    """A question within a page. Hidden until it is asked."""
 
-    Signals:
-        confirmed(): the user wants it.
-        refused(): the user does not.
-    """
-
-    confirmed = Signal()
-    refused = Signal()
+    confirmed = Signal()  # the user wants it
+    refused = Signal()  # the user does not
 
     def __init__(self, yes: str, parent: QWidget, condition: str = "") -> None:
         """`yes` is on the button; a `condition` must be ticked first."""
@@ -199,7 +194,7 @@ class InlineQuestion(QFrame):
 
 
 def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMessageBox:
-    """A question in a window of its own, shown by `ask`; `more` is written below it."""
+    """A question in a window of its own, shown by `ask`, with `more` below it."""
     box = QMessageBox(parent)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setIcon(QMessageBox.Icon.NoIcon)
@@ -211,7 +206,7 @@ def question_box(parent: QWidget, title: str, text: str, more: str = "") -> QMes
 
 
 def ask(box: QMessageBox, yes: str, on_yes: Callable[[], object], no: str = "") -> QMessageBox:
-    """`yes` is on the button, `no` on the other one; Return and Esc cancel."""
+    """Adds the buttons `yes` and `no`, and opens the box; Return and Esc cancel."""
     box.addButton(button(yes, "outlined", box), QMessageBox.ButtonRole.AcceptRole)
     cancel = button(no or translate("QuestionBox", "Cancel"), "outlined", box)
     box.addButton(cancel, QMessageBox.ButtonRole.RejectRole)
@@ -223,7 +218,7 @@ def ask(box: QMessageBox, yes: str, on_yes: Callable[[], object], no: str = "") 
 
 
 class MoreSection(QWidget):
-    """What few look for, behind a button that shows and hides it."""
+    """Rarely used parts that a button shows and hides."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__(parent)

@@ -22,17 +22,16 @@ class FittingLabel(QLabel):
 
     @property
     def words(self) -> str:
-        """All of it."""
+        """The longest wording."""
         return self._wordings[0]
 
     def set_words(self, *wordings: str) -> None:
-        """From the longest to the shortest."""
+        """Takes wordings from longest to shortest."""
         self._wordings = tuple(map(one_line, wordings))
         self.setAccessibleName(self.words)
         self._measure()
 
     def px(self, words: str) -> int:
-        """The width of these words."""
         return self.fontMetrics().horizontalAdvance(words) + 2 if words else 0
 
     def sizeHint(self) -> QSize:
@@ -60,7 +59,7 @@ class FittingLabel(QLabel):
 
 
 def shorter(parts: Sequence[tuple[str, int]], between: str) -> tuple[str, ...]:
-    """All parts in a row, then ever fewer: those with the highest rank leave first, those with rank 0 never."""
+    """All parts in a row, then fewer and fewer: those with the highest rank leave first, those with rank 0 never."""
     ranks = sorted({rank for _, rank in parts if rank}, reverse=True)
     kept = [[words for words, rank in parts if rank <= most] for most in (*ranks, 0)]
     return tuple(between.join(words) for words in kept)

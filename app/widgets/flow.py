@@ -42,13 +42,13 @@ class FlowLayout(QLayout):
         return sum(map(_height, lines)) + self._line_spacing * max(0, len(lines) - 1)
 
     def sizeHint(self) -> QSize:
-        """All in one line."""
+        """One line with all items."""
         shown = self._shown()
         width = sum(each.sizeHint().width() for each in shown) + self._spacing * max(0, len(shown) - 1)
         return QSize(width, _height(shown))
 
     def minimumSize(self) -> QSize:
-        """Each in a line of its own."""
+        """One line for each item."""
         shown = self._shown()
         return QSize(max((each.minimumSize().width() for each in shown), default=0), _height(shown))
 

@@ -14,7 +14,7 @@ from app.widgets.parts import PressedByEnter
 
 
 class IconButton(PressedByEnter, QToolButton):
-    """A button with an icon in a colour of the theme, and words beside it where there are any; its name is its tooltip
+    """A button with an icon in a colour of the theme, and maybe words; its name is its tooltip
     and what a screen reader says. `on_click` is called, or emitted where it is a signal."""
 
     def __init__(
@@ -60,8 +60,7 @@ class IconButton(PressedByEnter, QToolButton):
         self._draw()
 
     def set_revealed(self, revealed: bool) -> None:
-        """A button that is not revealed keeps its place and can be reached with Tab, but is visible only while it has
-        the focus."""
+        """A hidden button keeps its place and can be reached with Tab, but is visible only while it has the focus."""
         if revealed != self._revealed:
             self._revealed = revealed
             self.update()
@@ -85,13 +84,9 @@ FEEDBACK_MS = 1_600
 
 
 class CopyButton(IconButton):
-    """Copies a text that its owner knows, and says so for a moment.
+    """Copies a text that its owner knows, and says so for a moment."""
 
-    Signals:
-        pressed_for_text(): copy the text.
-    """
-
-    pressed_for_text = Signal()
+    pressed_for_text = Signal()  # copy the text
 
     def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None, words: str = "") -> None:
         words = words or translate("CopyButton", "Copy")

@@ -44,7 +44,7 @@ class KeyboardHome(QObject):
         application.focusChanged.connect(self._on_focus_changed)
 
     def watch(self) -> None:
-        """Once the window is shown, as what it is shown in gets keys and clicks before all widgets."""
+        """Starts watching once the window is shown: the window handle gets keys and clicks before all widgets."""
         self._window.windowHandle().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

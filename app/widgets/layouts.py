@@ -42,14 +42,14 @@ _Box = TypeVar("_Box", bound=QBoxLayout)
 def in_column(
     parts: Sequence[Part], inside: QWidget | None = None, margins: Margins = (0, 0, 0, 0), spacing: int | None = None
 ) -> QVBoxLayout:
-    """The parts from top to bottom; `inside` is the widget that they fill. Without `spacing`, that of the style."""
+    """Stacks parts from top to bottom, filling the widget `inside`. Without `spacing`, the style's is used."""
     return _filled(QVBoxLayout() if inside is None else QVBoxLayout(inside), parts, margins, spacing)
 
 
 def in_row(
     parts: Sequence[Part], inside: QWidget | None = None, margins: Margins = (0, 0, 0, 0), spacing: int | None = None
 ) -> QHBoxLayout:
-    """The parts side by side; else as `in_column`."""
+    """Places parts side by side; see `in_column`."""
     return _filled(QHBoxLayout() if inside is None else QHBoxLayout(inside), parts, margins, spacing)
 
 
@@ -60,8 +60,8 @@ def in_grid(
     spacing: tuple[int, int] = (0, 0),
     stretches: Sequence[int] = (),
 ) -> QGridLayout:
-    """Rows from top to bottom, None for an empty place. `spacing` is between columns and between rows; `stretches` are
-    the factors of the columns."""
+    """Places rows from top to bottom, None for an empty cell. `spacing` is between columns and between rows;
+    `stretches` are the factors of the columns."""
     grid = QGridLayout() if inside is None else QGridLayout(inside)
     grid.setContentsMargins(*margins)
     grid.setHorizontalSpacing(spacing[0])
@@ -74,7 +74,7 @@ def in_grid(
 
 
 def add_row(grid: QGridLayout, parts: Sequence[QWidget | QLayout | Placed | None]) -> int:
-    """Below the rows that are there; returns the number of the new one."""
+    """Adds a row below the others and returns its number."""
     row, column = grid.rowCount() if grid.count() else 0, 0
     for part in parts:
         placed = part if part is None or isinstance(part, Placed) else Placed(part)
@@ -119,7 +119,6 @@ class ScrollArea(QScrollArea):
     scrolls sideways."""
 
     def __init__(self, kind: str, parent: QWidget | None = None) -> None:
-        """`kind` is the theme's."""
         super().__init__(parent, widgetResizable=True)
         self.setProperty("kind", kind)
         self.setFrameShape(QFrame.Shape.NoFrame)

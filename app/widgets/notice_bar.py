@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QIcon, QResizeEvent
-from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QLabel, QSystemTrayIcon, QWidget
+from PySide6.QtGui import QIcon, QResizeEvent
+from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QSystemTrayIcon, QWidget
 
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import Sentences, Sign, button
+from app.widgets.parts import Sentences, Sign, announce, button
 
 Action = tuple[str, Callable[[], object]]  # the words on a button, and what it does
 _SHOWN_MS = 10_000  # of a message of the system
 _REST_PX = 90  # neither words nor buttons
 _SPACING_PX = 4  # between buttons
 _NO_MARKUP = {ord("<"): "‹", ord(">"): "›"}  # which some desktops would read as pictures and links
-_LEAST_PX = 320  # for the words beside the buttons
+_LEAST_PX = 320  # for the words next to the buttons
 
 
 class NoticeBar(QFrame):
-    """One sentence or two, with buttons that do not close it.
+    """One sentence or two, with buttons that do not close it."""
 
-    Signals:
-        closed(): the user has dismissed it.
-    """
-
-    closed = Signal()
+    closed = Signal()  # the user has dismissed it
 
     def __init__(self, keeper: ThemeKeeper, text: str, actions: Sequence[Action], parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,7 +44,7 @@ class NoticeBar(QFrame):
             spacing=(9, 2),
             stretches=(0, 1),
         )
-        self._is_below = False  # the buttons are below the words, not beside them
+        self._is_below = False  # the buttons are below the words, not next to them
         keeper.changed.connect(self._place)
 
     def event(self, event: QEvent) -> bool:
@@ -62,8 +58,8 @@ class NoticeBar(QFrame):
 
     @Slot()
     def _place(self) -> None:
-        """Places the buttons below the words where these would have little room, and one below the other where they
-        have little themselves."""
+        """Moves the buttons below the words if these have little room, and stacks them if they have little
+        themselves."""
         words_px = self.words.fontMetrics().horizontalAdvance(self.words.text())
         buttons_px = sum(each.sizeHint().width() + _SPACING_PX for each in self.buttons)
         room_px = self.width() - self._keeper.px(_REST_PX)
@@ -77,13 +73,9 @@ class NoticeBar(QFrame):
 
 class NoticeBars(QWidget):
     """One bar for each subject, the latest one below; hidden where there is none. They lie over the top of their
-    parent: what one reads there must not move.
+    parent: what one reads there must not move."""
 
-    Signals:
-        height_changed(int): so many pixels of the parent are covered.
-    """
-
-    height_changed = Signal(int)
+    height_changed = Signal(int)  # this many pixels of the parent are covered
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         super().__init__(parent)
@@ -107,7 +99,7 @@ class NoticeBars(QWidget):
         return handled
 
     def show_notice(self, subject: str, text: str, actions: Sequence[Action]) -> NoticeBar:
-        """In place of an earlier notice of this subject."""
+        """Replaces an earlier notice on this subject."""
         self.dismiss(subject)
         bar = NoticeBar(self._keeper, text, actions, self)
         bar.closed.connect(lambda: self.dismiss(subject))
@@ -116,7 +108,7 @@ class NoticeBars(QWidget):
         self.show()
         bar.show()
         self._place()
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(bar, text))
+        announce(bar, text)
         return bar
 
     def dismiss(self, subject: str) -> None:
@@ -138,30 +130,29 @@ class NoticeBars(QWidget):
             self.height_changed.emit(height)
 
 
-class IncognitoBanner(QFrame):
-    """Says, above a chat, that it leaves no trace."""
+class Banner(QFrame):
+    """Says above a chat what is special about it; hidden without words."""
 
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
+    def __init__(self, keeper: ThemeKeeper, icon: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("kind", "incognito")
-        self.setToolTip(self.tr("It exists only in memory and is gone when the app is closed."))
-        sentence = self.tr("Incognito: this chat is not stored, reused or learned from.")
-        self.words = QLabel(sentence, self, wordWrap=True)
+        self.words = Sentences("", self)
         self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
-        sign = Sign(keeper, "incognito", "accent", self)
+        sign = Sign(keeper, icon, "accent", self)
         in_row([Stretch(), sign, Placed(self.words, 100), Stretch()], inside=self, margins=(16, 7, 16, 7), spacing=9)
+        self.hide()
+
+    def show_words(self, words: str) -> None:
+        self.words.setText(words)
+        self.setVisible(bool(words))
 
 
 class DesktopNotice(QObject):
-    """A message of the system. Qt shows it beside an icon in the system's tray, which is there only until the message
+    """A message of the system. Qt shows it next to an icon in the system's tray, which is there only until the message
     was seen. Where there is no tray, the window asks for attention: its entry in the task bar blinks, its icon in the
-    dock jumps.
+    dock jumps."""
 
-    Signals:
-        clicked(): the message, or its icon, was clicked.
-    """
-
-    clicked = Signal()
+    clicked = Signal()  # the message, or its icon, was clicked
 
     def __init__(self, window: QWidget, icon: QIcon) -> None:
         super().__init__(window)
@@ -182,24 +173,7 @@ class DesktopNotice(QObject):
         self._tray.showMessage(title, one_line(text).translate(_NO_MARKUP), self._icon, _SHOWN_MS)
 
     def hide(self) -> None:
-        """The message was seen."""
         if self._tray is not None:
             self._tray.hide()
             self._tray.deleteLater()
             self._tray = None
-
-
-class FolderBanner(QFrame):
-    def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setProperty("kind", "incognito")
-        self.words = Sentences("", self)
-        self.words.setAlignment(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft)
-        sign = Sign(keeper, "folder", "accent", self)
-        in_row([Stretch(), sign, Placed(self.words, 100), Stretch()], inside=self, margins=(16, 7, 16, 7), spacing=9)
-        self.hide()
-
-    def show_folder(self, words: str) -> None:
-        """Without words there is none."""
-        self.words.setText(words)
-        self.setVisible(bool(words))

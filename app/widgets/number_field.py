@@ -16,15 +16,10 @@ _MOST = 2**31 - 1  # that a spin box holds
 
 
 class NumberField(QLineEdit):
-    """A number in a field. Up and Down step through the range; a number outside of it is reported and never taken.
+    """A number in a field. Up and Down step through the range; a number outside of it is reported and never taken."""
 
-    Signals:
-        chosen(object): another value of the setting, None where it has none.
-        refused(bool): whether the text is no value.
-    """
-
-    chosen = Signal(object)
-    refused = Signal(bool)
+    chosen = Signal(object)  # another value of the setting, None where it has none
+    refused = Signal(bool)  # whether the text is no value
 
     def __init__(self, setting: Setting, unset: str, parent: QWidget | None = None) -> None:
         super().__init__(parent, placeholderText=unset, alignment=Qt.AlignmentFlag.AlignRight)
@@ -43,7 +38,7 @@ class NumberField(QLineEdit):
         self.refused.emit(False)
 
     def set_unit(self, words: str) -> None:
-        """The words behind the number, where there is one."""
+        """The unit after the number, where there is one."""
         self._unit.setText(words)
         self._place_unit()
 
@@ -83,7 +78,7 @@ class NumberField(QLineEdit):
         self._take(value)
 
     def _read(self) -> float | str | None:
-        """The value that is shown, or the text if it is none."""
+        """The value, or the text if it is invalid."""
         try:
             return self._setting.read(self.text())
         except NotInRange:
@@ -111,7 +106,7 @@ class NumberField(QLineEdit):
 
 
 def number_box(parameter: Parameter, width_px: int, parent: QWidget) -> QSpinBox | QDoubleSpinBox:
-    """A field with arrows for one of the engine's parameters, with the range and the words of its declaration."""
+    """A field with arrows for an engine parameter, with its declared range and words."""
     box: QSpinBox | QDoubleSpinBox
     if parameter.is_whole:
         box = QSpinBox(parent)
@@ -137,14 +132,14 @@ class _DecimalBox(QDoubleSpinBox):
 
 
 def label_of(field: QWidget, parent: QWidget) -> QLabel:
-    """The name of a field, to be written beside it."""
+    """The name of a field, shown next to it."""
     label = set_up(QLabel(field.accessibleName(), parent), tip=field.toolTip())
     label.setBuddy(field)
     return label
 
 
 def show_number(box: QSpinBox | QDoubleSpinBox, value: float) -> None:
-    """As far as the range of the field goes."""
+    """Shows the value, clamped to the field's range."""
     if isinstance(box, QSpinBox):
         box.setValue(int(min(value, _MOST)))
     else:

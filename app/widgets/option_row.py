@@ -2,21 +2,83 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QWheelEvent
+from PySide6.QtCore import QEvent, QKeyCombination, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QKeySequence, QWheelEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QPlainTextEdit, QWidget
 
 from app.settings.declaration import Kind, Setting, SettingsPage, SettingValue
-from app.settings.shortcuts import KeyProblem, Shortcut
+from app.settings.shortcuts import KeyProblem, Shortcut, native
 from app.text.numbers import formatted, whole
 from app.text.translation import translate
 from app.theme import ThemeKeeper
 from app.widgets.appearance import restyle
 from app.widgets.icon_button import IconButton
-from app.widgets.key_field import KeyField
 from app.widgets.layouts import Placed, Stretch, in_grid, in_row
 from app.widgets.number_field import NumberField
-from app.widgets.parts import button, keep_place, set_up
+from app.widgets.parts import Button, button, keep_place, set_up, show_text
+
+_MODIFIERS = frozenset(
+    {
+        Qt.Key.Key_Control, Qt.Key.Key_Shift, Qt.Key.Key_Alt, Qt.Key.Key_AltGr, Qt.Key.Key_Meta, Qt.Key.Key_Super_L,
+        Qt.Key.Key_Super_R, Qt.Key.Key_CapsLock, Qt.Key.Key_NumLock, Qt.Key.Key_unknown,
+    }
+)  # fmt: skip
+
+
+class KeyField(Button):
+    """Shows the keys of an action; after a click it takes the next keys that are pressed. Esc leaves it as it was,
+    Backspace removes the keys, and Tab goes on."""
+
+    chosen = Signal(str)  # other keys, as Qt writes them in files; empty for none
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, autoDefault=False)
+        self._keys = ""
+        self._listening = False
+        self.setProperty("kind", "outlined")
+        self.clicked.connect(lambda: self._listen(not self._listening))
+
+    def set_keys(self, keys: str) -> None:
+        self._keys = keys
+        self._listen(False)
+
+    def event(self, event: QEvent) -> bool:
+        if self._listening and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()  # else the action with these keys would run
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._listening:
+            super().keyPressEvent(event)
+        elif event.key() in _MODIFIERS:
+            event.accept()  # the key that goes with it comes later
+        else:
+            event.accept()
+            self._listen(False)
+            if event.key() == Qt.Key.Key_Backspace and not event.modifiers():
+                self.chosen.emit("")
+            elif event.key() != Qt.Key.Key_Escape:
+                self.chosen.emit(_text(event))
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        self._listen(False)
+        return super().focusNextPrevChild(next)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self._listen(False)
+        super().focusOutEvent(event)
+
+    def _listen(self, listening: bool) -> None:
+        self._listening = listening
+        self.setText(self.tr("Press keys…") if listening else native(self._keys) or self.tr("None"))
+
+
+def _text(event: QKeyEvent) -> str:
+    modifiers = event.modifiers() & ~(Qt.KeyboardModifier.KeypadModifier | Qt.KeyboardModifier.GroupSwitchModifier)
+    sequence = QKeySequence(QKeyCombination(modifiers, Qt.Key(event.key())))
+    return sequence.toString(QKeySequence.SequenceFormat.PortableText)
+
 
 FIELD_PX = 150
 TEXT_LINES = 4
@@ -24,13 +86,9 @@ TYPING_PAUSE_MS = 400
 
 
 class OptionRow(QWidget):
-    """A name with a control to its right, a description below, and a sentence where something is wrong.
+    """A name with a control to its right, a description below, and a sentence where something is wrong."""
 
-    Signals:
-        reset_requested(): the usual value is wanted.
-    """
-
-    reset_requested = Signal()
+    reset_requested = Signal()  # the usual value is wanted
 
     def __init__(
         self, keeper: ThemeKeeper, group: SettingsPage, name: str, description: str, parent: QWidget | None = None
@@ -60,7 +118,7 @@ class OptionRow(QWidget):
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
 
     def is_about(self, words: str) -> bool:
-        """Whether the name, the description and the page contain all of these words."""
+        """Whether name, description and page together contain all of these words."""
         page = translate("Settings", self.group.value)
         own = " ".join((self.name, self.description, page)).casefold()
         return all(word in own for word in words.casefold().split())
@@ -68,30 +126,24 @@ class OptionRow(QWidget):
     def describe(self, description: str) -> None:
         """Replaces the description."""
         self.description = description
-        self._about.setText(description)
-        self._about.setVisible(bool(description))
+        show_text(self._about, description)
 
     def show_problem(self, sentence: str) -> None:
         self._say(sentence, "problem")
 
     def show_note(self, sentence: str) -> None:
-        """Something about the setting that is no problem."""
+        """Shows a remark about the setting that is not a problem."""
         self._say(sentence, "quiet")
 
     def _say(self, sentence: str, kind: str) -> None:
         restyle(self.problem, kind=kind)
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
 
 
 class SettingRow(OptionRow):
-    """One setting.
+    """One setting."""
 
-    Signals:
-        chosen(object): the user wants another value.
-    """
-
-    chosen = Signal(object)
+    chosen = Signal(object)  # the user wants another value
 
     def __init__(self, keeper: ThemeKeeper, setting: Setting, parent: QWidget | None = None) -> None:
         name, about = (translate("Settings", words) for words in (setting.label, setting.description))
@@ -108,7 +160,6 @@ class SettingRow(OptionRow):
         keeper.changed.connect(self._fit)
 
     def show_value(self, value: SettingValue) -> None:
-        """The present value."""
         control = self.control
         if isinstance(control, QCheckBox):
             control.setChecked(bool(value))
@@ -125,7 +176,7 @@ class SettingRow(OptionRow):
         self.control.setAccessibleDescription(description)
 
     def finish(self) -> None:
-        """Takes text that was typed a moment ago."""
+        """Takes over text typed a moment ago."""
         if self._pause.isActive():
             self._pause.stop()
             self._on_text()
@@ -149,17 +200,13 @@ class SettingRow(OptionRow):
         number = NumberField(setting, _unset(setting), self)
         number.set_unit(translate("Settings", setting.number.unit))
         number.chosen.connect(self.chosen)
-        number.refused.connect(self._on_refused)
+        number.refused.connect(lambda refused: self.show_problem(range_words(self.setting) if refused else ""))
         return number
 
     @Slot()
     def _on_text(self) -> None:
         if isinstance(self.control, QPlainTextEdit):
             self.chosen.emit(self.control.toPlainText())
-
-    @Slot(bool)
-    def _on_refused(self, refused: bool) -> None:
-        self.show_problem(range_words(self.setting) if refused else "")
 
     @Slot()
     def _fit(self) -> None:
@@ -172,15 +219,10 @@ class SettingRow(OptionRow):
 
 
 class ShortcutRow(OptionRow):
-    """The keys of one action.
+    """The keys of one action."""
 
-    Signals:
-        chosen(str): other keys are wanted, empty for none.
-        swap_requested(str, str): these keys are wanted, and that action has them.
-    """
-
-    chosen = Signal(str)
-    swap_requested = Signal(str, str)
+    chosen = Signal(str)  # other keys are wanted, empty for none
+    swap_requested = Signal(str, str)  # these keys are wanted, and that action has them
 
     def __init__(self, keeper: ThemeKeeper, shortcut: Shortcut, parent: QWidget | None = None) -> None:
         super().__init__(keeper, SettingsPage.SHORTCUTS, shortcut.words, "", parent)
@@ -210,7 +252,7 @@ class ShortcutRow(OptionRow):
         self.field.setAccessibleName(f"{self.shortcut.words}: {self.field.text()}")
 
     def refuse(self, keys: str, problem: KeyProblem) -> None:
-        """These keys cannot be chosen, or only in a swap."""
+        """Says that these keys cannot be chosen, or only by a swap."""
         self.show_problem(problem.sentence)
         self._wanted, self._owner = keys, problem.owner
         self.swap_button.setVisible(bool(problem.owner))
@@ -240,7 +282,7 @@ class LinkRow(OptionRow):
 
 
 def range_words(setting: Setting) -> str:
-    """What may be typed, in a sentence."""
+    """Says what may be typed."""
     is_whole = setting.kind is Kind.WHOLE_NUMBER
     kind = translate("Settings", "a whole number") if is_whole else translate("Settings", "a number")
     words = translate("Settings", "Choose {kind} from {low} to {high}")
@@ -260,7 +302,7 @@ def _unset(setting: Setting) -> str:
 
 
 class ChoiceBox(QComboBox):
-    """As wide as the longest of what it offers, in whatever language."""
+    """A choice as wide as its longest option in any language."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, sizeAdjustPolicy=QComboBox.SizeAdjustPolicy.AdjustToContents)

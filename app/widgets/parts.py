@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from PySide6.QtCore import QSize, Qt, SignalInstance, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QLabel, QLineEdit, QProgressBar, QPushButton, QTabWidget, QWidget
 
 from app.text.unseen import in_tip, one_line, sentence
@@ -23,8 +23,7 @@ _STEPS = 1_000  # of a bar from empty to full
 
 
 def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", about: str = "") -> _Widget:
-    """Returns the widget with one of the theme's kinds, a tooltip, and the name and description that a screen reader
-    says."""
+    """Returns the widget with one of the theme's kinds, a tooltip, and a name and description for screen readers."""
     if kind:
         widget.setProperty("kind", kind)
     if name:
@@ -36,14 +35,25 @@ def set_up(widget: _Widget, *, kind: str = "", name: str = "", tip: str = "", ab
     return widget
 
 
+def show_text(label: QLabel | QAbstractButton, text: str) -> None:
+    """Shows the text; an empty one hides the label."""
+    label.setText(text)
+    label.setVisible(bool(text))
+
+
+def announce(widget: QWidget, words: str) -> None:
+    """Has screen readers say this, wherever the keyboard is."""
+    QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, words))
+
+
 def discard(widget: QWidget) -> None:
-    """Hides it at once, and deletes it when nothing uses it any more."""
+    """Hides the widget at once, and deletes it when nothing uses it any more."""
     widget.hide()
     widget.deleteLater()
 
 
 def keep_place(widget: _Widget) -> _Widget:
-    """Nothing moves when it is shown or hidden."""
+    """Keeps the room of a hidden widget, so that nothing moves."""
     policy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
@@ -74,7 +84,7 @@ def button(
     tip: str = "",
     has_hand: bool = False,
 ) -> Button:
-    """`on_click` is called, or emitted where it is a signal. Enter presses the button only while it has the focus or is
+    """`on_click` is called, or emitted if it is a signal. Enter presses the button only while it has the focus or is
     the dialog's default."""
     made = set_up(Button(words, parent, autoDefault=False), kind=kind, tip=tip)
     if has_hand:
@@ -103,14 +113,14 @@ class Sentences(QLabel):
 
 
 def line(parent: QWidget) -> QFrame:
-    """Separates the parts above from those below."""
+    """A line between parts."""
     made = set_up(QFrame(parent), kind="line")
     made.setFixedHeight(1)
     return made
 
 
 def search_line(words: str, parent: QWidget, on_change: Callable[[], object]) -> QLineEdit:
-    """A field for words to search for. `words` are shown while it is empty, and its name."""
+    """A search field, named by the `words` that it shows while empty."""
     field = QLineEdit(parent, placeholderText=words, clearButtonEnabled=True)
     field.textChanged.connect(on_change)
     return set_up(field, name=words)
@@ -120,13 +130,13 @@ class ProgressLine(QProgressBar):
     """A thin bar without words."""
 
     def __init__(self, name: str, parent: QWidget, height_px: int = 4) -> None:
-        """`name` is what a screen reader says."""
+        """`name` is for screen readers."""
         super().__init__(parent, maximum=_STEPS, textVisible=False)
         self.setFixedHeight(height_px)
         self.setAccessibleName(name)
 
     def show_share(self, share: float | None) -> None:
-        """0 … 1; a larger share is shown as 1. None: something is under way, and nobody knows how far it is."""
+        """Shows a share, 0 … 1, of which more counts as 1. None: something is under way, without a known share."""
         self.setMaximum(0 if share is None else _STEPS)
         self.setValue(0 if share is None else round(min(1.0, share) * _STEPS))
 

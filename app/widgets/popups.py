@@ -48,7 +48,7 @@ class SearchedPopup(Popup):
         return super().eventFilter(watched, event)
 
     def search_key(self, event: QKeyEvent) -> bool:
-        """A key in the field; whether it was used for something else."""
+        """Handles a key in the field, and returns whether the field should not get it."""
         if event.key() in _TO_LIST:
             self.view.keyPressEvent(event)
         elif event.key() == Qt.Key.Key_Escape:  # the field would only empty itself
@@ -83,14 +83,15 @@ class WindowMenu(QMenu):
 
 
 def end_hover(widget: QWidget) -> None:
-    """Qt does not tell a widget that the mouse has left it while a popup was open."""
+    """Ends the hover: Qt does not tell a widget that the mouse has left it while a popup was open."""
     if not widget.rect().contains(widget.mapFromGlobal(QCursor.pos())):
         widget.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, False)
         widget.update()
 
 
 def place_below(popup: Popup, widget: QWidget, width: int, heights: tuple[int, int]) -> None:
-    """Below the widget, within the window: as high as there is room, from the least to the wanted of these heights."""
+    """Places the popup below the widget, within the window, and as high as possible between the least and the wanted
+    height."""
     popup.opener = widget
     window = widget.window()
     first, last = window.mapToGlobal(QPoint(0, 0)), window.mapToGlobal(QPoint(window.width(), window.height()))

@@ -34,7 +34,7 @@ class ListView(QListView):
     """A list without a frame that scrolls up and down; its rows are drawn by a delegate."""
 
     def __init__(self, kind: str, name: str, parent: QWidget | None) -> None:
-        """`kind` is the theme's, `name` is what a screen reader says."""
+        """`kind` is the theme's, `name` is for screen readers."""
         super().__init__(parent)
         self.setProperty("kind", kind)
         self.setAccessibleName(name)
@@ -47,21 +47,15 @@ class ListView(QListView):
 
 
 class RowsView(KeyboardFrame, ListView):
-    """Shows rows; a click or Enter uses one.
+    """Shows rows; a click or Enter uses one."""
 
-    Signals:
-        pointed_at(object): the row with this key is the current one now, or with None no row is.
-        used(object): the row with this key was clicked or Enter was pressed on it; never one that is dimmed.
-        delete_pressed(): the Del key.
-    """
-
-    pointed_at = Signal(object)
-    used = Signal(object)
-    delete_pressed = Signal()
+    pointed_at = Signal(object)  # the row with this key is the current one now, or with None no row is
+    used = Signal(object)  # the row with this key was clicked or Enter was pressed on it; never one that is dimmed
+    delete_pressed = Signal()  # the Del key
 
     def __init__(self, keeper: ThemeKeeper, name: str, uses_on_click: bool = True, parent: QWidget | None = None):
-        """`name` is what a screen reader says. Without `uses_on_click`, a click only points at a row and a double click
-        uses it."""
+        """`name` is for screen readers. Without `uses_on_click`, a click only points at a row and a double click uses
+        it."""
         super().__init__("rows", name, parent)
         self.rows = RowsModel(self)
         self.current_key: Hashable | None = None
@@ -75,7 +69,7 @@ class RowsView(KeyboardFrame, ListView):
         keeper.changed.connect(self.viewport().update)
 
     def set_rows(self, rows: Sequence[DrawnRow]) -> None:
-        """The current row stays the current one while it is there."""
+        """Shows rows, keeping the current one while it is there."""
         before = self.current_key
         self._is_filling = True
         self.rows.set_rows(rows)
@@ -92,7 +86,7 @@ class RowsView(KeyboardFrame, ListView):
             self.scrollTo(index)
 
     def point_at_first(self) -> None:
-        """At the first that can be used and is no heading, where no row is the current one."""
+        """Selects the first row that can be used, if none is current."""
         if self.current_key is None:
             first = next((row for row in self.rows.rows if not (row.dimmed or row.is_heading)), None)
             self.point_at(None if first is None else first.key)
@@ -171,7 +165,7 @@ class _RowDelegate(QStyledItemDelegate):
 
 
 def draw_back(painter: QPainter, area: QRectF, state: QStyle.StateFlag, theme: Theme, is_framed: bool) -> None:
-    """The background of a row that is selected or under the pointer, and the frame of one that has the keyboard."""
+    """Draws the background of a selected or hovered row, and the frame of one with the keyboard."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     selected = bool(state & QStyle.StateFlag.State_Selected)
     if selected or state & QStyle.StateFlag.State_MouseOver:
@@ -197,13 +191,9 @@ def draw_line(
 
 
 class RowsOrWords(QStackedWidget):
-    """A list, or a sentence in its place while there is nothing to list.
+    """A list, or a sentence in its place while there is nothing to list."""
 
-    Signals:
-        retry_requested(): what failed is to be tried again.
-    """
-
-    retry_requested = Signal()
+    retry_requested = Signal()  # what failed is to be tried again
 
     def __init__(self, view: RowsView, parent: QWidget | None = None) -> None:
         super().__init__(parent)

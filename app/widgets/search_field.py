@@ -16,17 +16,11 @@ _MOST_CHARACTERS = 200
 
 
 class SearchField(QLineEdit):
-    """Searches while the user types, after a short rest, and leads the keyboard to the results.
+    """Searches while the user types, after a short rest, and leads the keyboard to the results."""
 
-    Signals:
-        searched(str): search for these words; empty: for nothing any more.
-        left(): the user is done; the field is empty.
-        entered(), down_pressed(): keys that lead to the results.
-    """
-
-    searched = Signal(str)
-    left = Signal()
-    entered = Signal()
+    searched = Signal(str)  # search for these words; empty: for nothing any more
+    left = Signal()  # the user is done; the field is empty
+    entered = Signal()  # this and the next: keys that lead to the results
     down_pressed = Signal()
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
@@ -47,7 +41,7 @@ class SearchField(QLineEdit):
         self.left.emit()
 
     def event(self, event: QEvent) -> bool:
-        """Esc belongs to this field while it has the keyboard, also where it would stop a reply."""
+        """Esc belongs to this field while it has the keyboard, even if it would stop a reply."""
         is_shortcut = event.type() == QEvent.Type.ShortcutOverride
         if is_shortcut and isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Cancel):
             event.accept()
@@ -83,7 +77,7 @@ class SearchField(QLineEdit):
 
     @Slot()
     def _fit(self) -> None:
-        """The sign before the words."""
+        """Places the icon before the words."""
         gap = self._keeper.px(_GAP_PX)
         self.setTextMargins(self._sign.width() + gap, 0, 0, 0)
         self._sign.setGeometry(gap, 0, self._sign.width(), self.height())

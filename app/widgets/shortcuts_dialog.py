@@ -16,13 +16,9 @@ _SIZE_PX = (520, 560)
 
 
 class ShortcutsDialog(Dialog):
-    """Lists the actions that have keys.
+    """Lists the actions that have keys."""
 
-    Signals:
-        change_requested(): the user wants other keys; the dialog closes.
-    """
-
-    change_requested = Signal()
+    change_requested = Signal()  # the user wants other keys; the dialog closes
 
     def __init__(
         self,

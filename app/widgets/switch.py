@@ -18,7 +18,7 @@ class Switch(QCheckBox):
     """A check box that is drawn as a switch, without words."""
 
     def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget | None = None) -> None:
-        """`name` is what a screen reader says."""
+        """`name` is for screen readers."""
         super().__init__(parent)
         self._keeper = keeper
         self.setAccessibleName(name)

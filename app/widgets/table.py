@@ -17,7 +17,7 @@ _SCREEN_SHARE = 0.85  # of its width, that a table is never wider than
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Of a column, in the user's language."""
+    """The heading of a column, in the user's language."""
 
     title: str
     tip: str
@@ -25,7 +25,7 @@ class Heading:
 
 
 class Table(KeyboardFrame, QTableWidget):
-    """As high as its rows, up to a number of them."""
+    """A table as high as its rows, up to a limit."""
 
     def __init__(
         self,
@@ -36,8 +36,8 @@ class Table(KeyboardFrame, QTableWidget):
         *,
         first_grows: bool = False,
     ) -> None:
-        """`least_letters`: how many of them a column has room for, where its contents are shorter. `first_grows`: room
-        that is left is the first column's, and the table is as wide as its columns, as far as the screen goes."""
+        """`least_letters`: the least width of a column. `first_grows`: the first column takes the remaining room, and
+        the table is as wide as its columns, up to the screen's width."""
         super().__init__(0, len(headings), parent)
         self._headings = tuple(headings)
         self._most_rows = most_rows
@@ -62,7 +62,7 @@ class Table(KeyboardFrame, QTableWidget):
         rows.geometriesChanged.connect(self._fit)
 
     def show_row(self, number: int, words: Sequence[str], *, tip: str = "", is_bold: bool = False) -> None:
-        """In its first cells. `tip` is the tooltip of the first one; the others have those of their columns."""
+        """Fills a row's first cells. `tip` is the tooltip of its first one; the others have those of their columns."""
         for column, (heading, word) in enumerate(zip(self._headings, words, strict=False)):
             item = _item(heading, word)
             if tip and column == 0:
@@ -78,7 +78,7 @@ class Table(KeyboardFrame, QTableWidget):
         self._fit()
 
     def _first_px(self) -> int:
-        """What the first column takes, with a box to tick."""
+        """The width of the first column with a check box."""
         box_px = self.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth)
         return max(self.sizeHintForColumn(0) + box_px, self.horizontalHeader().sectionSizeHint(0))
 

@@ -37,7 +37,6 @@ class Throttle(QObject):
             self._run_now()
 
     def cancel(self) -> None:
-        """Drops a request that waits."""
         self._wanted = False
         self._timer.stop()
 

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.text.unseen import sentence
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import CopyButton, IconButton
 from app.widgets.layouts import Placed, in_column, in_row
-from app.widgets.parts import Sign, button
+from app.widgets.parts import Sign, announce, button
 
 MOST_TOASTS = 2
 INFO_MS = 7_000
 _LONG_WORD = re.compile(r"\S{30,}")
-_SIGN = re.compile(r"[/\\_.,:;?&=-]")  # behind which a long word is broken rather than anywhere in it
+_SIGN = re.compile(r"[/\\_.,:;?&=-]")  # a long word is broken after these rather than anywhere in it
 _LONG_PART = re.compile(rf"[^{_SIGN.pattern[1:-1]}]{{30,}}")
 _BREAK = "\u200b"  # of no width; a line may end there
 
@@ -30,15 +30,10 @@ class ToastKind(StrEnum):
 
 
 class Toast(QFrame):
-    """One message.
+    """One message."""
 
-    Signals:
-        acted(): its action button was pressed; it closes.
-        closed(): it is hidden, for whatever reason.
-    """
-
-    acted = Signal()
-    closed = Signal()
+    acted = Signal()  # its action button was pressed; it closes
+    closed = Signal()  # it is hidden, for whatever reason
 
     def __init__(
         self, keeper: ThemeKeeper, text: str, kind: ToastKind, action: str, parent: QWidget | None = None
@@ -55,7 +50,7 @@ class Toast(QFrame):
         if action:
             self.action_button = button(action, "link", self, self._on_action, has_hand=True)
             row.addWidget(self.action_button)
-        if kind == ToastKind.ERROR:  # it may be sent to somebody who can help
+        if kind == ToastKind.ERROR:  # users may send it to get help
             self.copy_button = CopyButton(keeper, self.tr("Copy this message"), self)
             self.copy_button.pressed_for_text.connect(self._copy)
             row.addWidget(self.copy_button)
@@ -66,7 +61,7 @@ class Toast(QFrame):
 
     @property
     def awaits_user(self) -> bool:
-        """Whether the user may still want to do something about it."""
+        """Whether it may still need an action from the user."""
         return self.kind == ToastKind.ERROR or self.action_button is not None
 
     def close_after(self, time_ms: int) -> None:
@@ -89,14 +84,10 @@ class Toast(QFrame):
 
 
 class Toasts(QWidget):
-    """At most two messages, the latest below, or three while two errors are open. Errors stay until they are closed or
-    two newer ones come, other messages for some seconds.
+    """At most two messages, or three while two are errors, latest at the bottom. Errors stay until they are closed or
+    two newer ones come, other messages for some seconds."""
 
-    Signals:
-        error_shown(str): its text.
-    """
-
-    error_shown = Signal(str)
+    error_shown = Signal(str)  # its text
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -126,12 +117,12 @@ class Toasts(QWidget):
         return shown
 
     def dismiss(self, toast: Toast) -> None:
-        """Unless it has gone already."""
+        """Dismisses the toast, unless it has gone already."""
         if toast in self._toasts:
             toast.dismiss()
 
     def clear_errors(self) -> None:
-        """Something works again."""
+        """Dismisses errors, as something works again."""
         for toast in self.shown:
             if toast.kind == ToastKind.ERROR:
                 toast.dismiss()
@@ -154,11 +145,11 @@ class Toasts(QWidget):
         self._column.addWidget(toast)
         self.show()
         toast.show()
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(toast, text))
+        announce(toast, text)
         return toast
 
     def _replaceable(self, kind: ToastKind) -> Toast | None:
-        """The oldest info; an error is replaced by another error only."""
+        """The oldest info; only an error replaces an error."""
         infos = [toast for toast in self._toasts if toast.kind == ToastKind.INFO]
         return infos[0] if infos else self._toasts[0] if kind == ToastKind.ERROR else None
 
@@ -192,7 +183,7 @@ class _Words(QLabel):
 
 
 def _breakable(text: str) -> str:
-    """With places in long words where a line may end."""
+    """Long words with places where a line may break."""
 
     def broken(word: re.Match[str]) -> str:
         parts = _LONG_PART.sub(lambda part: _BREAK.join(part[0]), word[0])

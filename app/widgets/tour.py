@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QColor,
     QKeyEvent,
     QPainter,
@@ -20,7 +18,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Part, Stretch, in_column, in_row
-from app.widgets.parts import button, words
+from app.widgets.parts import announce, button, words
 
 _WIDTH_PX = 360
 _MARGIN_PX = 12  # between the words and the border of the window
@@ -39,16 +37,12 @@ class TourStep:
 
 
 class Tour(QFrame):
-    """Words beside one part of the window after the other; the window can be used meanwhile. Esc ends it.
+    """Words next to one part of the window after the other; the window can be used meanwhile. Esc ends it."""
 
-    Signals:
-        ended(bool): it is hidden; true: after its last step.
-    """
-
-    ended = Signal(bool)
+    ended = Signal(bool)  # it is hidden; true: after its last step
 
     def __init__(self, keeper: ThemeKeeper, window: QWidget, steps: Callable[[], Sequence[TourStep]]) -> None:
-        """`steps` are asked for whenever one is shown: what they point at may be another by then."""
+        """`steps` is called for every step: the parts of the window may change."""
         super().__init__(window)
         self._keeper = keeper
         self._window = window
@@ -61,7 +55,7 @@ class Tour(QFrame):
         self.title = words("", self, kind="title")
         self.text = words("", self)
         self.skip_button = button(self.tr("Skip"), "link", self, self.end, tip=self.tr("End the tour  (Esc)"))
-        self.back_button = button(self.tr("Back"), "outlined", self, self._go_back)
+        self.back_button = button(self.tr("Back"), "outlined", self, lambda: self._show(self._number - 1))
         self.next_button = button("", "primary", self, self._go_on)
         buttons = in_row([self.skip_button, Stretch(), self.back_button, self.next_button], spacing=8)
         parts: list[Part] = [self.count, self.title, self.text, buttons]
@@ -70,7 +64,7 @@ class Tour(QFrame):
         keeper.changed.connect(self._place)
 
     def begin(self) -> None:
-        """With its first step, also while it is shown."""
+        """Begins with the first step, even if it is already shown."""
         self._window.installEventFilter(self)
         if handle := self._window.windowHandle():
             handle.installEventFilter(self)  # which gets keys before all widgets
@@ -109,10 +103,6 @@ class Tour(QFrame):
         else:
             self._show(self._number + 1)
 
-    @Slot()
-    def _go_back(self) -> None:
-        self._show(self._number - 1)
-
     def _show(self, number: int) -> None:
         steps = self._steps()
         step, most = steps[number], len(steps)
@@ -128,11 +118,11 @@ class Tour(QFrame):
         self.show()
         self._place()
         self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, f"{count}. {self.accessibleDescription()}"))
+        announce(self, f"{count}. {self.accessibleDescription()}")
 
     @Slot()
     def _place(self) -> None:
-        """Above the part where there is room, else below it; never beyond the border of the window."""
+        """Places the words above the part if there is room, else below it, and always within the window."""
         if self._step is None or not self.isVisible():
             return
         part, room = self._step.part(), self._window.rect()

@@ -36,19 +36,12 @@ EXAMPLES = (
 
 
 class Welcome(ScrollArea):
-    """A greeting and example prompts; before the very first message, what the app is and where models come from.
+    """A greeting and example prompts; before the very first message, what the app is and where models come from."""
 
-    Signals:
-        example_chosen(str): the prompt of an example.
-        starter_requested(): the user wants to chat with the starter model.
-        models_requested(): the user wants a bigger model.
-        file_requested(): the user has a model file.
-    """
-
-    example_chosen = Signal(str)
-    starter_requested = Signal()
-    models_requested = Signal()
-    file_requested = Signal()
+    example_chosen = Signal(str)  # the prompt of an example
+    starter_requested = Signal()  # the user wants to chat with the starter model
+    models_requested = Signal()  # the user wants a bigger model
+    file_requested = Signal()  # the user has a model file
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__("plain", parent)
@@ -89,17 +82,17 @@ class Welcome(ScrollArea):
         self._draw_again()  # under a style sheet, a font set before there was a window is lost
 
     def set_covered(self, height_px: int) -> None:
-        """So much of the top is covered; the page keeps below it."""
+        """Keeps the page below what covers the top."""
         self.setViewportMargins(0, height_px, 0, 0)
 
     def show_introduction(self, shown: bool) -> None:
-        """Whether to say what the app is and where models come from."""
+        """Sets whether to introduce the app and say where models come from."""
         self._title.setText(self.tr("Welcome to Slipstream") if shown else self.tr("What can I help you with?"))
         self.line.setVisible(not shown)
         self.introduction.setVisible(shown)
 
     def show_place(self, place: str) -> None:
-        """Where the model in use runs: a server's host; empty: here."""
+        """Shows where the model in use runs: a server's host; empty: here."""
         here = self.tr("The model runs on this computer. Nothing you write leaves it.")
         there = self.tr("The model runs on {place}. What you write goes there.")
         self.line.setText(there.format(place=place) if place else here)
@@ -142,7 +135,7 @@ class Welcome(ScrollArea):
         self._fit_examples()
 
     def _fit_examples(self) -> None:
-        """Side by side where there is room for their words, which are longer in some languages."""
+        """Places the examples next to each other if their words fit, which are longer in some languages."""
         room_px = min(self.viewport().width() - 2 * _MARGIN_PX, self._frame.maximumWidth())
         wanted_px = 2 * max(each.sizeHint().width() for each in self.example_buttons) + _BETWEEN_PX
         num_columns = 2 if wanted_px <= room_px else 1

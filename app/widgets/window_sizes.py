@@ -21,7 +21,7 @@ class WindowSizes(QObject):
 
     @classmethod
     def of(cls, window: QWidget) -> WindowSizes | None:
-        """Those that this window is among."""
+        """The sizes of the app to which the window belongs."""
         owner: QWidget | None = window
         while owner is not None:
             found = owner.findChild(cls, options=Qt.FindChildOption.FindDirectChildrenOnly)
@@ -42,7 +42,7 @@ class WindowSizes(QObject):
         return json.dumps(self._kept)
 
     def take_text(self, text: str) -> None:
-        """As `to_text` wrote it; what makes no sense is left out."""
+        """Reads what `to_text` wrote, ignoring what is invalid."""
         try:
             told = json.loads(text)
         except ValueError:
@@ -52,13 +52,13 @@ class WindowSizes(QObject):
 
 
 def room_for(window: QWidget) -> QSize:
-    """The largest size with which the window and its frame fit on its screen."""
+    """The largest size at which the window and its frame fit on its screen."""
     known = window.frameSize() - window.size() if window.isVisible() else QSize()
     return window.screen().availableSize() - known.expandedTo(_FRAME_PX)
 
 
 def hold_on_screen(window: QWidget) -> None:
-    """Moves it until all of it is seen."""
+    """Moves the window until all of it is visible."""
     frame, room = window.frameGeometry(), window.screen().availableGeometry()
     left = max(room.left(), min(frame.left(), room.right() + 1 - frame.width()))
     top = max(room.top(), min(frame.top(), room.bottom() + 1 - frame.height()))

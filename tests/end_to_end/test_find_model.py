@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.features.library.nudge import SUBJECT
+from app.features.library.hub import SUBJECT
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow
 from engine.values.config import SpeculationSettings

@@ -190,7 +190,7 @@ def delete_a_message_and_a_chat(desk: Desk, qtbot: QtBot) -> None:
         assert {STORE, copy.name} <= {name.removesuffix("-wal") for name in desk.found(needles)}
 
     with desk.waiting_for(MessageDeleted):
-        desk.window.transcript.delete_requested.emit(desk.window.transcript.messages[2].id)
+        desk.window.transcript.message_actions.delete_requested.emit(desk.window.transcript.messages[2].id)
     desk.forget(desk.stored("SELECT max(id) FROM conversations")[0][0])
     assert desk.erased == ()
     assert desk.num_distilled() == 0, "the answer to the first message may have come after the one that was deleted"

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.features.guided.guided_dialog import GuidedDialog
-from app.features.guided.step import State
+from app.features.guided.steps import State
 from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import open_window
 from app.wiring import WiredWindow

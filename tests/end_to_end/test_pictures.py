@@ -15,8 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
 from app.features.chat.branch import BranchController
-from app.features.chat.picture_dialog import PictureDialog
-from app.features.chat.pictures import PicturesController
+from app.features.chat.pictures import PictureDialog, PicturesController
 from app.features.chat.prompt import PromptController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper, apply_theme

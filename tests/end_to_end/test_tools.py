@@ -20,7 +20,7 @@ from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper, apply_theme
-from app.widgets.transcript.call_question import CallQuestion
+from app.widgets.transcript.call_view import CallQuestion
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.words.prose import Prose
 from app.wiring import WiredWindow

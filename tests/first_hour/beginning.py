@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from app.features.guided.guided_dialog import GuidedDialog
-from app.features.guided.step import State
+from app.features.guided.steps import State
 from tests.first_hour.person import Person
 
 

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit
 
 from app.features.settings.settings_dialog import SettingsDialog
-from app.widgets.meter.speed_details import SpeedDetails
+from app.widgets.meter.speed_meter import SpeedDetails
 from app.widgets.switch import Switch
 from app.widgets.transcript.footers import ReplyFooter
 from app.widgets.transcript.prompt_view import PromptView

@@ -19,11 +19,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QMenu, QTabWidget, QWidget
 
 import app
-from app.features.chat.picture_dialog import PictureDialog
-from app.features.chats.store_dialog import StoreDialog
-from app.features.guided.step import State
-from app.features.help.about_dialog import AboutDialog
+from app.features.chat.pictures import PictureDialog
+from app.features.chats.store_notice import StoreDialog
+from app.features.guided.steps import State
 from app.features.help.guide_dialog import GuideDialog
+from app.features.help.help import AboutDialog
 from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.library.questions import ask_discard, ask_load_anyway
 from app.text.hub_files import Download, DownloadState
@@ -123,9 +123,9 @@ def chat(studio: Studio, _folder: Path) -> Iterator[Page]:
 def branches(studio: Studio, _folder: Path) -> Iterator[Page]:
     open_chat(studio, BRANCHED_CHAT)
     yield "versions", studio.window
-    studio.window.transcript.revise_last()
+    studio.window.transcript.message_actions.revise_last()
     yield "edit", studio.window
-    studio.window.transcript.end_revision(studio.window.transcript.messages[0].id)
+    studio.window.transcript.message_actions.end_revision(studio.window.transcript.messages[0].id)
     studio.window.conversation_action.trigger()
     dialog = studio.app.chat_settings.dialog
     studio.until(dialog.isVisible)
@@ -444,7 +444,7 @@ def settings(studio: Studio, _folder: Path) -> Iterator[Page]:
     yield "reset all settings", box
     box.close()
     dialog.show_loading_needed(False)
-    studio.window.server_action.trigger()
+    studio.app.server.action.trigger()
     server = studio.app.server.dialog
     server.show_state("http://127.0.0.1:8642", "")
     server.show_clients((Client("my editor", is_remembered=True), Client("phone")))

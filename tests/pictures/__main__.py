@@ -151,9 +151,9 @@ def _servers(studio: Studio, _folder: Path) -> None:
 def _branches(studio: Studio, _folder: Path) -> None:
     _open(studio, BRANCHED_CHAT)
     studio.shoot("branches", studio.window)
-    studio.window.transcript.revise_last()
+    studio.window.transcript.message_actions.revise_last()
     studio.shoot("edit", studio.window)
-    studio.window.transcript.end_revision(studio.window.transcript.messages[0].id)
+    studio.window.transcript.message_actions.end_revision(studio.window.transcript.messages[0].id)
     studio.window.conversation_action.trigger()
     dialog = studio.app.chat_settings.dialog
     studio.until(dialog.isVisible)

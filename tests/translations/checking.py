@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from app.text.languages import Language
-from app.text.prompt_variables import CLIPBOARD, pieces
 from app.text.translation import ENGINE, Forms
+from app.widgets.prompt.prompt_filling import CLIPBOARD, pieces
 from tests.translations.collecting import Message
 
 _PLACEHOLDER = re.compile(r"\{[A-Za-z_]+(?::[^{}]*)?\}|%L?n|%\d")

@@ -18,11 +18,10 @@ from app.widgets.transcript.answers import grouped, unanswered
 from engine import ContinueReply, EditPrompt, Regenerate
 from engine.values.conversations import Message, Role
 from engine.values.events import ConversationForgotten, EverythingForgotten, Failed, MessageDeleted
-from engine.values.requests import Failure
 
 
 class BranchController(Controller):
-    """Turns what is pressed beside messages of the transcript into commands; `chat` has the replies written."""
+    """Acts on the buttons of the transcript's messages; `chat` has the replies written."""
 
     def __init__(
         self,
@@ -40,12 +39,12 @@ class BranchController(Controller):
         self._transcript = window.transcript
         self._undo: Toast | None = None  # of the last message that was deleted
         self._deleted: list[tuple[int, int]] = []  # conversations and messages, last deleted last
-        self._transcript.regenerate_requested.connect(self._regenerate)
-        self._transcript.repeat_requested.connect(self._regenerate)
-        self._transcript.continue_requested.connect(self._continue)
-        self._transcript.revision_submitted.connect(self._edit_prompt)
-        self._transcript.branch_chosen.connect(self._show_branch)
-        self._transcript.delete_requested.connect(self._delete)
+        self._transcript.message_actions.regenerate_requested.connect(self._regenerate)
+        self._transcript.message_actions.repeat_requested.connect(self._regenerate)
+        self._transcript.message_actions.continue_requested.connect(self._continue)
+        self._transcript.message_actions.revision_submitted.connect(self._edit_prompt)
+        self._transcript.message_actions.branch_chosen.connect(self._show_branch)
+        self._transcript.message_actions.delete_requested.connect(self._delete)
         bridge.listen(MessageDeleted, self._on_deleted)
         bridge.listen(ConversationForgotten, self._on_forgotten)
         bridge.listen(EverythingForgotten, self._on_everything_forgotten)
@@ -59,7 +58,7 @@ class BranchController(Controller):
             self._write(command, self._prompt_of(message))
 
     def _prompt_of(self, message: Message) -> int | None:
-        """The id of the message that is answered by the one of which this is a part."""
+        """The id of the prompt that the answer with this message replies to."""
         for group in grouped(self._transcript.messages):
             if message in group and message.role is not Role.USER:
                 return group[0].parent_id
@@ -101,14 +100,14 @@ class BranchController(Controller):
             if request is None:
                 return
             request.failed.connect(self._revise_again)
-        self._transcript.end_revision(message_id)
+        self._transcript.message_actions.end_revision(message_id)
 
     @Slot(object)
     def _revise_again(self, failed: Failed) -> None:
-        """The prompt was not stored: nothing the user wrote is lost."""
+        """Reopens an edited prompt that was not stored, so that nothing the user wrote is lost."""
         command = failed.command
         if isinstance(command, EditPrompt) and self._shown(command.message_id):
-            self._transcript.revise(command.message_id, command.prompt)
+            self._transcript.message_actions.revise(command.message_id, command.prompt)
 
     @Slot(int)
     def _show_branch(self, message_id: int) -> None:
@@ -140,8 +139,7 @@ class BranchController(Controller):
         self._deleted = kept
 
     def _offer_undo(self, words: str) -> None:
-        """Of the last deletion, and when that is undone of the one before: a message may have had its place with one
-        that was deleted later."""
+        """Offers to undo the last deletion, then the one before: a message may depend on one that was deleted later."""
         self._end_undo()
         if self._deleted:
             self._undo = self._window.toasts.show_info(words, self.tr("Undo"), self._restore, UNDO_MS)
@@ -159,16 +157,12 @@ class BranchController(Controller):
             last = self._deleted[-1]
             request = self._bridge.ask(self._editor.restore_message, *last)
             request.answered.connect(partial(self._on_restored, last))
-            request.failed.connect(self._on_not_restored)
+            request.failed.connect(lambda failure: self._offer_undo(failure.sentence))
 
     def _on_restored(self, restored: tuple[int, int], _nothing: None) -> None:
         if restored in self._deleted:  # not if it was forgotten meanwhile
             self._deleted.remove(restored)
         self._offer_undo(self.tr("The message is back. Another one was deleted before it."))
-
-    @Slot(object)
-    def _on_not_restored(self, failure: Failure) -> None:
-        self._offer_undo(failure.sentence)
 
     def _shown(self, message_id: int) -> Message | None:
         return next((message for message in self._transcript.messages if message.id == message_id), None)

@@ -276,8 +276,8 @@ class ChatController(Controller):
             self.next_chat,
             tuple(self._finished),
             transcript.messages,
-            transcript.siblings,
-            transcript.revisions,
+            transcript.rows.siblings,
+            transcript.rows.revisions,
             transcript.column.place,
         )
 

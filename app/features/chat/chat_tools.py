@@ -47,7 +47,7 @@ class ChatTools(Controller):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Names of servers that are on, in the user's order; none where the model cannot call tools."""
+        """Names of servers that are on, in the user's order; none if the model cannot call tools."""
         target = self._target.in_use
         return self._ticked() if target is not None and target.calls_tools else ()
 
@@ -88,14 +88,13 @@ class ChatTools(Controller):
 
     @Slot(int)
     def _on_begun(self, conversation_id: int) -> None:
-        """The new chat has an id now."""
         if self._conversations.is_incognito:
             self._incognito[conversation_id] = self._incognito.pop(None, ())
         else:
             self._keep(conversation_id, self._keeper.settings.tools_last)
         self._show()
 
-    def _on_ready(self, _ready: TargetReady) -> None:
+    def _on_ready(self, _event: TargetReady) -> None:
         self._show()
 
     def _on_server_changed(self, event: ToolServerChanged) -> None:
@@ -103,11 +102,10 @@ class ChatTools(Controller):
         self._show()
 
     def _on_forgotten(self, event: ConversationForgotten) -> None:
-        forgotten, chats = event.conversation.id, self._keeper.settings.tools_of_chats
-        self._incognito.pop(forgotten, None)
-        if str(forgotten) in chats:
-            kept = {number: names for number, names in chats.items() if number != str(forgotten)}
-            self._keeper.note(tools_of_chats=kept)
+        number, chats = event.conversation.id, self._keeper.settings.tools_of_chats
+        self._incognito.pop(number, None)
+        if str(number) in chats:
+            self._keeper.note(tools_of_chats={each: names for each, names in chats.items() if each != str(number)})
 
     def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
         self._incognito.clear()

@@ -51,7 +51,7 @@ class Consent(Controller):
         bridge.listen(EverythingForgotten, self._on_everything_forgotten)
 
     def is_asked_first(self, then: Callable[[], object]) -> bool:
-        """Whether the user is asked now; if so, `then` is called when they have agreed."""
+        """Asks the user if needed, and returns whether it did; `then` is called once they agree."""
         server = self._stranger()
         if server is None or self._window.is_busy:
             return False
@@ -88,7 +88,7 @@ class Consent(Controller):
         return self.tr("The connection is encrypted.")
 
     def _so_far(self, server: RemoteServer) -> str:
-        """Of the chat that is open."""
+        """Where the open chat has been sent so far."""
         open_id = self._conversations.open_id
         if self._conversations.is_incognito:
             return self.tr("This chat is incognito: Slipstream stores nothing of it, but the server may.")
@@ -103,7 +103,7 @@ class Consent(Controller):
 
     @Slot(object)
     def _ask_for_prompt(self, prompt: str) -> None:
-        """It stays in the box until then."""
+        """Asks while the prompt stays in the box."""
         self.is_asked_first(partial(self._window.prompt_box.send, prompt))
 
     def _agree(self, address: str, then: Callable[[], object]) -> None:

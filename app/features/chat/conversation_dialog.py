@@ -12,7 +12,7 @@ from app.widgets.appearance import restyle
 from app.widgets.dialog_parts import Dialog, MoreSection, fill_dialog
 from app.widgets.layouts import Gap, Part, Placed, Stretch, in_column, in_grid, in_row
 from app.widgets.number_field import number_box, show_number
-from app.widgets.parts import ElidedLabel, button, keep_place, set_up, words
+from app.widgets.parts import ElidedLabel, button, keep_place, set_up, show_text, words
 from engine import OwnSampling, ReplySettings
 from engine.values.config import OWN_PARAMETERS, OWN_TEXTS
 from engine.values.errors import SettingInvalid
@@ -27,19 +27,12 @@ _PAUSE_MS = 400  # after the last letter, until a text is looked at
 
 
 class ConversationDialog(Dialog):
-    """Shows and takes the settings of one conversation.
+    """Shows and takes the settings of one conversation."""
 
-    Signals:
-        saved(str, OwnSampling): the system prompt and the sampling from the next reply on.
-        grammar_entered(str): `show_grammar_check` is to say what is wrong with it.
-        edited(str, OwnSampling): both as they are shown now; `show_preset` is to name them.
-        presets_requested(): choose a preset instead.
-    """
-
-    saved = Signal(str, OwnSampling)
-    grammar_entered = Signal(str)
-    edited = Signal(str, OwnSampling)
-    presets_requested = Signal()
+    saved = Signal(str, OwnSampling)  # the system prompt and the sampling from the next reply on
+    grammar_entered = Signal(str)  # `show_grammar_check` is to say what is wrong with it
+    edited = Signal(str, OwnSampling)  # both as they are shown now; `show_preset` is to name them
+    presets_requested = Signal()  # choose a preset instead
 
     def __init__(self, parent: QWidget | None = None, is_sampling_alone: bool = False) -> None:
         """`is_sampling_alone`: without a system prompt and presets."""
@@ -97,11 +90,11 @@ class ConversationDialog(Dialog):
         self.more.button.setChecked(not special.isdisjoint(chosen))
 
     def show_preset(self, name: str) -> None:
-        """The preset from which nothing differs; empty: there is none."""
+        """Shows the preset that the values match; empty: none."""
         self.preset.set_words(self.tr("Preset: {name}").format(name=name) if name else self.tr("No preset"))
 
     def show_grammar_check(self, text: str, sentence: str) -> None:
-        """What is wrong with a grammar; an empty sentence says nothing is."""
+        """Shows what is wrong with a grammar; an empty sentence: nothing is."""
         grammar = self.texts["grammar"]
         if text != grammar.text:
             return
@@ -111,7 +104,7 @@ class ConversationDialog(Dialog):
             self._save()
 
     def _special(self) -> QWidget:
-        """What few look for: texts, then numbers."""
+        """Rarely used settings: texts, then numbers."""
         inside = QWidget(self)
         special = [row.parts for row in self.rows.values() if row.is_special]
         numbers = in_grid(special, spacing=(14, 6), stretches=(0, 0, 1))
@@ -151,7 +144,7 @@ class ConversationDialog(Dialog):
 
     @Slot()
     def _name(self) -> None:
-        """While it makes sense; else it is no preset's."""
+        """Names the preset, if all texts are valid."""
         self.show_preset("")
         if self._is_sampling_alone or not all(text.makes_sense for text in self.texts.values()):
             return
@@ -188,7 +181,7 @@ class ConversationDialog(Dialog):
 
     @Slot()
     def _save(self) -> None:
-        """With a grammar, when it is known to be one."""
+        """Saves, once the grammar is known to be valid."""
         self._is_saving = False
         grammar = self.texts["grammar"].text
         wrong = next((text for text in self.texts.values() if not text.is_fine()), None)
@@ -217,7 +210,7 @@ class _TextSetting:
         self.field.setFixedHeight(_TEXT_PX)
         self.trouble = words("", parent, kind="faint")
         self.trouble.hide()
-        self.field.textChanged.connect(self._forget_trouble)
+        self.field.textChanged.connect(lambda: self.show_trouble(""))
         self.parts = (words(title, parent), words(about, parent, kind="faint"), self.field, self.trouble)
 
     @property
@@ -232,7 +225,7 @@ class _TextSetting:
         return not self.text or self._parameter.accepts(self.text)
 
     def is_fine(self) -> bool:
-        """As far as can be seen at once; what is wrong is shown."""
+        """Checks what can be checked at once, and shows what is wrong."""
         try:
             self._parameter.check(self.text)
         except SettingInvalid as error:
@@ -242,12 +235,8 @@ class _TextSetting:
 
     def show_trouble(self, sentence: str, good: str = "") -> None:
         restyle(self.trouble, kind="error" if sentence else "faint")
-        self.trouble.setText(sentence or good)
-        self.trouble.setVisible(bool(sentence or good))
+        show_text(self.trouble, sentence or good)
         self.field.setAccessibleDescription(sentence or good or translate("Settings", self._parameter.about))
-
-    def _forget_trouble(self) -> None:
-        self.show_trouble("")
 
 
 class _Row:

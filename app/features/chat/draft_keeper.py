@@ -46,7 +46,6 @@ class DraftKeeper(Controller):
 
     @Slot()
     def save(self) -> None:
-        """Now, for instance because the app is being closed."""
         self._pause.stop()
         text = self._drafts.get(self._place, "")
         if self._place is None:
@@ -72,7 +71,7 @@ class DraftKeeper(Controller):
 
     @Slot(int)
     def _on_begun(self, conversation_id: int) -> None:
-        """The new chat has become a conversation: what was typed since belongs to it."""
+        """Moves the draft of the new chat to its conversation."""
         self._drafts[conversation_id], self._drafts[self._place] = self._drafts.get(self._place, ""), ""
         if self._place is None:
             self._keeper.note(draft="")
@@ -110,4 +109,4 @@ class DraftKeeper(Controller):
     def _show(self, text: str) -> None:
         if text != self._box.text:
             self._box.set_text(text)
-            self._pause.stop()  # nobody typed this
+            self._pause.stop()  # this was not typed

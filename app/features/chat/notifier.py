@@ -1,4 +1,4 @@
-"""Notifies users in another program that a long reply is ready, or that a tool call waits for them."""
+"""Notices about replies: one is ready, waits for the user, or repeats itself without end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.engine_bridge import EngineBridge
+from app.features.chats.conversations import ConversationsController
 from app.features.controller import Controller
 from app.main_window import MainWindow
 from app.models.conversations import title_words
@@ -16,12 +17,13 @@ from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
 from engine import ReplyCommand
 from engine.values.conversations import Message
-from engine.values.events import Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
+from engine.values.events import Failed, PromptStored, ReplyFinished, ReplyRepeats, ReplyStarted, ToolAsked
 from engine.values.replies import StopReason
 
 
 class Notifier(Controller):
-    """Shows a notice of the desktop, and only while no window of the app is active. A click leads to the chat."""
+    """Shows a desktop notice when a long reply is ready or a tool call waits, but only while no window of the app is
+    active. A click leads to the chat."""
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
@@ -64,7 +66,6 @@ class Notifier(Controller):
             self._notice.show(self._title(message), self._text(message.conversation_id))
 
     def _on_asked(self, asked: ToolAsked) -> None:
-        """Nothing goes on until the user answers."""
         if self._keeper.settings.notify and QApplication.activeWindow() is None:
             self._conversation_id = asked.conversation_id
             self._notice.show(self.tr("The model waits for your answer"), self._asked_in(asked.conversation_id))
@@ -81,7 +82,7 @@ class Notifier(Controller):
         return self._chat(conversation_id) or self.tr("It asks whether it may use a tool.")
 
     def _chat(self, conversation_id: int) -> str:
-        """The title of the chat; nothing of what was written is shown where others may see it."""
+        """The title of the chat, but nothing that was written: others may see the notice."""
         summary = self._window.conversations.model.find(conversation_id)
         return "" if summary is None or summary.incognito else title_words(summary.title)
 
@@ -102,3 +103,44 @@ class Notifier(Controller):
     def _forget(self) -> None:
         self._conversation_id = None
         self._notice.hide()
+
+
+SUBJECT = "repetition"
+
+
+class RepetitionController(Controller):
+    """Shows a notice in the chat of the reply until it ends, or the user dismisses it. Nothing is stopped unasked."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
+        super().__init__(window, bridge)
+        self._conversations = conversations
+        self._repeats_in: int | None = None  # the chat of the reply; None: there is nothing to tell
+        conversations.moved.connect(self._show)
+        bridge.listen(ReplyRepeats, self._on_repeating)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.listen(Failed, self._on_failed)
+
+    def _on_repeating(self, event: ReplyRepeats) -> None:
+        self._repeats_in = event.conversation_id
+        self._show()
+
+    def _on_finished(self, _reply: ReplyFinished) -> None:
+        self._end()
+
+    def _on_failed(self, failed: Failed) -> None:
+        if isinstance(failed.command, ReplyCommand):
+            self._end()
+
+    @Slot()
+    def _show(self) -> None:
+        if self._repeats_in is None or self._repeats_in != self._conversations.open_id:
+            self._window.notices.dismiss(SUBJECT)
+            return
+        stop = (self.tr("Stop"), self._window.stop_action.trigger)
+        bar = self._window.notices.show_notice(SUBJECT, self.tr("This reply keeps repeating itself."), [stop])
+        bar.closed.connect(self._end)
+
+    @Slot()
+    def _end(self) -> None:
+        self._repeats_in = None
+        self._show()

@@ -113,7 +113,7 @@ class PromptController(Controller):
 
     @Slot(object)
     def _attach_pasted(self, text: str) -> None:
-        """A long text would hold up the box with every key."""
+        """Attaches a long text, which would slow the box down with every key."""
         toasts = self._window.toasts
         if len(text) > MOST_PASTED:
             words = self.tr("What you pasted is too long; paste at most {most} characters at once.")
@@ -164,7 +164,7 @@ class PromptController(Controller):
 
     @Slot()
     def _on_chips_changed(self) -> None:
-        """Each file is counted once for each target."""
+        """Counts each file once per target."""
         if self._context_size is not None:
             for attachment in self._box.chips.take_uncounted():
                 self._ask_count(attachment.block)
@@ -211,9 +211,9 @@ class PromptController(Controller):
             pictures = [each for each in self._box.chips.attachments if isinstance(each, AttachedPicture)]
             self._box.send(join_prompt([*pictures, *passages], question))
 
-    def _on_ready(self, ready: TargetReady) -> None:
-        target = ready.target
-        self._context_size = target.context_size if target.server is None else None  # a server's tokens are not counted
+    def _on_ready(self, event: TargetReady) -> None:
+        target = event.target
+        self._context_size = target.context_size if target.server is None else None  # servers do not count
         self._box.clear_count()
         self._box.show_sight(target.name, target.sees_pictures, target.server is not None)
         self._box.chips.forget_tokens()

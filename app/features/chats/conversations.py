@@ -33,7 +33,7 @@ UNDO_MS = 20_000  # after that, the menu still restores a deleted conversation
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _KeptChats:
     summaries: tuple[ConversationSummary, ...]
     open_id: int | None
     is_incognito: bool
@@ -55,19 +55,14 @@ class _Deleted:
 
 
 class ConversationsController(Controller):
-    """Keeps the list of conversations as it is in the store, and knows which one is open; the chat controller shows it.
+    """Keeps the list of conversations as it is in the store, and knows which one is open; the chat controller shows
+    it."""
 
-    Signals:
-        moved(int | None): another conversation is open, or None: a new chat.
-        begun(int): the new chat is stored, under this id.
-        settings_changed(int, str, OwnSampling): from its next reply on, this chat has a system prompt and sampling.
-        not_listed(str): the store could not be read for the first time, for this reason.
-    """
-
-    moved = Signal(object)
-    begun = Signal(int)
+    moved = Signal(object)  # (int | None) another conversation is open, or None: a new chat
+    begun = Signal(int)  # the new chat is stored, under this id
+    # (int, str, OwnSampling) from its next reply on, this chat has a system prompt and sampling
     settings_changed = Signal(int, str, object)
-    not_listed = Signal(str)
+    not_listed = Signal(str)  # the store could not be read for the first time, for this reason
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window, bridge)
@@ -98,18 +93,18 @@ class ConversationsController(Controller):
         self._bridge.ask(self._engine.chats.list_all).failed.connect(self._on_listing_failed)
 
     def read(self, conversation_id: int) -> Request[Conversation]:
-        """Has `ConversationOpened` told of it."""
+        """Reads a chat, which `ConversationOpened` announces."""
         request = self._bridge.ask(self._engine.chats.open, conversation_id)
         request.failed.connect(partial(self._on_reading_failed, conversation_id))
         return request
 
     def change(self, conversation_id: int, system_prompt: str | None, sampling: OwnSampling) -> None:
-        """Gives a chat settings of its own. Without a system prompt it keeps the one that it has."""
+        """Gives a chat settings of its own; without a system prompt it keeps its present one."""
         request = self._bridge.ask(self._engine.editor.change, conversation_id, system_prompt, sampling)
         request.answered.connect(partial(self._on_settings_changed, conversation_id, sampling))
 
     def name_chat(self, conversation_id: int, incognito: bool) -> None:
-        """The new chat that is open was stored."""
+        """Names the open new chat, which has been stored."""
         self.open_id, self.folder_id = conversation_id, None
         self._show_incognito(incognito)
         self._window.conversations.set_chosen(conversation_id)
@@ -146,7 +141,7 @@ class ConversationsController(Controller):
             self._restore(self._deleted[-1])
 
     def _restore(self, deleted: _Deleted) -> None:
-        """Brings deleted conversations back, and shows it if it is one."""
+        """Restores deleted chats, and opens a single one."""
         self._drop(deleted)
         editor, ids = self._engine.editor, deleted.ids
         if deleted.folder is None:
@@ -214,12 +209,12 @@ class ConversationsController(Controller):
         self._window.prompt_box.set_text("")
         self.begin_chat()
 
-    def kept(self) -> _Kept:
+    def kept(self) -> _KeptChats:
         summaries = tuple(self._window.conversations.model.summaries)
         deleted = tuple(replace(each, toast=None) for each in self._deleted)
-        return _Kept(summaries, self.open_id, self.is_incognito, self.folder_id, deleted)
+        return _KeptChats(summaries, self.open_id, self.is_incognito, self.folder_id, deleted)
 
-    def resume(self, kept: _Kept) -> None:
+    def resume(self, kept: _KeptChats) -> None:
         self._was_listed = True
         self.open_id, self.folder_id = kept.open_id, kept.folder_id
         self._deleted = [*kept.deleted]
@@ -250,7 +245,7 @@ class ConversationsController(Controller):
         return self.tr("{number} chat(s) were deleted.", "", number).format(number=whole(number))
 
     def _end_deleted(self, *conversation_ids: int) -> None:
-        """They can be restored no more, as they are here again or gone for good."""
+        """Ends the undo of chats that are back or gone for good."""
         gone = set(conversation_ids)
         for deleted in [each for each in self._deleted if not gone.isdisjoint(each.ids)]:
             deleted.summaries = tuple(each for each in deleted.summaries if each.id not in gone)
@@ -273,7 +268,7 @@ class ConversationsController(Controller):
         self.settings_changed.emit(conversation_id, system_prompt, sampling)
 
     def _note_target(self, event: ReplyFinished) -> None:
-        """It wrote the latest reply of this conversation."""
+        """Notes the model that wrote the latest reply."""
         message = event.message
         summary = self._window.conversations.model.find(message.conversation_id)
         if summary is not None and message.target_name and message.target_name != summary.target_name:

@@ -124,7 +124,6 @@ class ExchangeController(Controller):
 
 
 def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) -> str:
-    """The result of an import, in a sentence."""
     titles: dict[LeftOut, list[str]] = {}
     for why, title in left_out:
         titles.setdefault(why, []).append(title)
@@ -156,7 +155,7 @@ def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:
 
 
 def _suffixes() -> dict[str, str]:
-    """By the words for them in a dialog."""
+    """File suffixes, by their descriptions in the dialog."""
     return {
         Exchange.tr("Chats, for importing again (*.json)"): ".json",
         Exchange.tr("Text for reading, in Markdown (*.md)"): ".md",
@@ -168,7 +167,7 @@ def _file_name(title: str) -> str:
 
 
 def _fit_suffix(dialog: QFileDialog, name_filter: str) -> None:
-    """The name in the dialog follows the kind of file that is chosen."""
+    """Fits the file name in the dialog to the chosen kind of file."""
     path = Path(next(iter(dialog.selectedFiles()), ""))
     if path.suffix.lower() in _FORMATS:
         dialog.selectFile(path.with_suffix(_suffixes()[name_filter]).name)

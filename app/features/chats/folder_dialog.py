@@ -19,13 +19,9 @@ _LIST_LENGTH = 30  # characters that a list is at least wide
 
 
 class FolderDialog(Dialog):
-    """Shows and takes what a folder has. It stays open until the folder is stored.
+    """Shows and takes what a folder has. It stays open until the folder is stored."""
 
-    Signals:
-        saved(Folder): as the user wants it; a new one has the id 0.
-    """
-
-    saved = Signal(object)
+    saved = Signal(object)  # (Folder) as the user wants it; a new one has the id 0
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
@@ -49,7 +45,7 @@ class FolderDialog(Dialog):
     def show_folder(
         self, folder: Folder, presets: Sequence[Preset], targets: Sequence[TargetChoice], about: str = ""
     ) -> None:
-        """One with the id 0 is new. `targets` are those of the library."""
+        """Shows a folder, a new one with the id 0. `targets` are the library's."""
         self._folder = folder
         self.setWindowTitle(self.tr("Folder settings") if folder.id else self.tr("New folder"))
         self.save_button.setText(self.tr("Save") if folder.id else self.tr("Create"))
@@ -71,7 +67,7 @@ class FolderDialog(Dialog):
         self.preset.setCurrentIndex(max(0, self.preset.findData(chosen)))
 
     def show_problem(self, sentence: str) -> None:
-        """Why it cannot be stored."""
+        """Shows why the folder cannot be stored."""
         self.problem.setText(sentence)
         self.problem.show()
         self.name.setAccessibleDescription(sentence)

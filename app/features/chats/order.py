@@ -88,7 +88,7 @@ class OrderController(Controller):
             self._await(request, partial(self._tell_archived, before, is_archived))
 
     def _kept(self, conversation_ids: tuple[int, ...]) -> _Summaries:
-        """Those that are on the disk; whoever chose others is told."""
+        """The chats on the disk; says so if others were chosen."""
         found = [each for number in conversation_ids if (each := self._sidebar.model.find(number)) is not None]
         if any(each.incognito for each in found):
             self._window.toasts.show_info(
@@ -120,8 +120,8 @@ class OrderController(Controller):
             request = self._bridge.ask(self._editor.change_folder, folder)
         else:
             request = self._bridge.ask(self._editor.create_folder, folder, self._new_for)
-        request.answered.connect(self._on_saved)
-        request.failed.connect(self._on_not_saved)
+        request.answered.connect(lambda _nothing: self.dialog.accept())
+        request.failed.connect(lambda failure: self.dialog.show_problem(failure.sentence))
 
     @Slot(int, str)
     def _rename(self, folder_id: int, name: str) -> None:
@@ -131,7 +131,7 @@ class OrderController(Controller):
 
     @Slot(int)
     def _ask_to_delete(self, folder_id: int) -> None:
-        """Its chats stay, unless the user ticks that they do not."""
+        """Asks first; its chats stay unless the user ticks otherwise."""
         folder = self._sidebar.model.find_folder(folder_id)
         if folder is None:
             return
@@ -149,7 +149,7 @@ class OrderController(Controller):
         ask(box, delete, lambda: self._delete(folder, with_chats.isChecked()))
 
     def _delete(self, folder: Folder, with_chats: bool) -> None:
-        """What is deleted with its chats is told with these."""
+        """Deletes a folder. If its chats go too, their deletion offers the undo."""
         ids = tuple(each.id for each in self._sidebar.model.inside(folder.id))
         request = self._bridge.ask(self._editor.delete_folder, folder.id, with_chats)
         self._await(request, None if with_chats else partial(self._tell_deleted, folder, ids))
@@ -183,7 +183,7 @@ class OrderController(Controller):
         self._offer_undo(words, before)
 
     def _offer_undo(self, words: str, before: _Summaries, folder: str = "") -> None:
-        """For all of them at once."""
+        """Offers to undo the change of all of them at once."""
         words = words.format(title=before[0].title, number=whole(len(before)), folder=folder)
         undo = partial(self._put_back, before)
         self._window.toasts.show_info(words, self.tr("Undo"), undo, UNDO_MS)
@@ -229,15 +229,7 @@ class OrderController(Controller):
 
     @Slot(object)
     def _on_failed(self, failure: Failure) -> None:
-        """The list shown may differ from what is stored."""
+        """Lists everything again, as the list may differ from the store."""
         self.list_all()
         self._conversations.list_all()
         self._window.toasts.show_error(failure.sentence)
-
-    @Slot(object)
-    def _on_saved(self, _nothing: None) -> None:
-        self.dialog.accept()
-
-    @Slot(object)
-    def _on_not_saved(self, failure: Failure) -> None:
-        self.dialog.show_problem(failure.sentence)

@@ -99,17 +99,17 @@ class DrafterController(Controller):
 
     @property
     def choice(self) -> str:
-        """For all models that have none of their own."""
+        """The choice for models that have none of their own."""
         return self._keeper.settings.drafter
 
     def start(self) -> None:
-        """Has the engine use the stored choice; to be called before a target is loaded."""
+        """Passes the stored choice to the engine; call this before a target is loaded."""
         if self.choice != AUTOMATIC:
             self._post_choice()
 
     @property
     def is_at_work(self) -> bool:
-        """It is not known yet whether the user's choice stays."""
+        """Whether the user's choice is still on trial."""
         return self._trial is not None or self._check is not None
 
     # What the user wants
@@ -124,7 +124,7 @@ class DrafterController(Controller):
 
     @Slot(str, bool)
     def _choose(self, choice: str, is_own: bool) -> None:
-        """What can be seen to be no drafter is told before anything changes."""
+        """Refuses obvious non-drafters before anything changes."""
         if self._check is not None:
             self._check.drop()
             self._check = None
@@ -168,7 +168,7 @@ class DrafterController(Controller):
             self._fetch.request.stop()
 
     def _use(self, choice: str, is_own: bool) -> None:
-        """A choice for all models takes the place of the own one of the model in use."""
+        """Uses a choice; one for all models replaces the own choice of the model in use."""
         target, own = self._listed(), choice if is_own else None
         path, before_own = (None, None) if target is None else (target.path, target.options.drafter)
         before = _Before(self.choice, path, before_own) if self._trial is None else self._trial.before
@@ -177,7 +177,7 @@ class DrafterController(Controller):
         self.dialog.show_words(self.tr("It loads as soon as no reply is being written."))
 
     def _store(self, for_all: str, target: LibraryTarget | None, own: str | None) -> None:
-        """Also tells the engine; `own`: of the target alone."""
+        """Stores the choice and passes it to the engine; `own`: for the target alone."""
         self._keeper.note(drafter=for_all)
         if target is not None and target.options.drafter != own:
             options = replace(target.options, drafter=own)
@@ -199,7 +199,7 @@ class DrafterController(Controller):
             self._judge()
 
     def _judge(self) -> None:
-        """Whether the choice on trial stays, as soon as that is known."""
+        """Decides whether the choice on trial stays, once that is known."""
         trial, target = self._trial, self._in_use
         if trial is None or not trial.is_told or target is None or (found := self._of(target.name)).awaits:
             return
@@ -256,7 +256,7 @@ class DrafterController(Controller):
         fetch = self._fetch
         self._end_fetch()
         if fetch is None or fetch.is_offer:
-            self._post_choice()  # it is in the library now, and found out anew who drafts
+            self._post_choice()  # it is in the library now, so the choice is made again
             words = self.tr("{name} is downloaded and drafts wherever that pays.")
             self.dialog.show_words(words.format(name=name))
         else:
@@ -274,7 +274,7 @@ class DrafterController(Controller):
             self._offer_once(choice.offer, self._in_use)
 
     def _offer_once(self, offer: DrafterOffer, target: TargetInfo) -> None:
-        """For each target; the dialog goes on showing it."""
+        """Offers the drafter once for each target; the dialog keeps showing it."""
         offered = self._keeper.settings.drafters_offered
         if not target.identity or target.identity in offered:
             return
@@ -306,7 +306,7 @@ class DrafterController(Controller):
         return self._drafting.setdefault(name, _Drafting())
 
     def _listed(self) -> LibraryTarget | None:
-        """The target in use, as the library knows it."""
+        """The library's entry of the target in use."""
         reference = "" if self._in_use is None else self._in_use.reference
         return next((each for each in self._targets if each.reference == reference), None)
 
@@ -321,7 +321,7 @@ class DrafterController(Controller):
         self.dialog.form.show_models([each for each in able if limit is None or each.size_bytes < limit])
 
     def _show_choice(self) -> None:
-        """In the fields, which the user may have changed since."""
+        """Refreshes the fields, which the user may have changed since."""
         self._show_models()
         target = self._listed()
         own = None if target is None else target.options.drafter
@@ -337,7 +337,7 @@ class DrafterController(Controller):
         known = self._of(target.name)
         why = "" if known.choice is None else known.choice.why
         learning = "" if self._can_learn or not known.is_drafting else cannot_learn_words()
-        sentences = dict.fromkeys(filter(None, (why, known.sentence, learning)))  # the same reason is told once
+        sentences = dict.fromkeys(filter(None, (why, known.sentence, learning)))  # each reason is given once
         words = heading(known.choice, target.name, known.is_drafting, known.awaits)
         self.dialog.show_state(words, " ".join(sentences))
         self.dialog.show_choice(known.choice, target.name)

@@ -68,7 +68,7 @@ class DrafterChoiceForm(QWidget):
 
     @property
     def choice(self) -> str:
-        """Empty where what is chosen is not filled in."""
+        """The choice; empty while its field is."""
         for word, source in self.ours.items():
             if source.isChecked():
                 return word
@@ -84,7 +84,7 @@ class DrafterChoiceForm(QWidget):
         return self.scope.currentIndex() == 1
 
     def show_models(self, models: Sequence[LibraryTarget]) -> None:
-        """Of the library, that can draft. The one that is chosen stays."""
+        """Lists the library's models that can draft; the chosen one stays chosen."""
         chosen = self.models.currentData()
         self.models.clear()
         for model in models:
@@ -97,7 +97,7 @@ class DrafterChoiceForm(QWidget):
         self.from_library.setToolTip("" if models else nothing)
 
     def show_choice(self, choice: str, is_here: bool = True) -> None:
-        """`is_here`: no name on the hub."""
+        """`is_here`: not a name on the hub."""
         named = self.models.findText(
             self.tr("{name}, {size}").format(name=choice, size=""), Qt.MatchFlag.MatchStartsWith
         )
@@ -115,7 +115,7 @@ class DrafterChoiceForm(QWidget):
             self.from_hub.setChecked(True)
 
     def show_scope(self, model: str, is_own: bool) -> None:
-        """`model`: the name of the one in use; empty: there is none that a choice can be stored for."""
+        """`model`: the one in use; empty: none that a choice can be stored for."""
         while self.scope.count() > 1:
             self.scope.removeItem(1)
         if model:
@@ -123,7 +123,7 @@ class DrafterChoiceForm(QWidget):
         self.scope.setCurrentIndex(1 if model and is_own else 0)
 
     def begin(self) -> None:
-        """The keyboard is where the choice is."""
+        """Gives the keyboard to the checked choice."""
         checked = self._sources.checkedButton()
         assert checked is not None
         checked.setFocus()

@@ -1,11 +1,11 @@
-"""Who drafts: what is known of everybody who could, and the user's choice."""
+"""Who drafts: what is known of all candidates, and the user's choice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QShowEvent
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.features.drafter.drafter_choice import DrafterChoiceForm
@@ -14,7 +14,7 @@ from app.text.translation import QT_TRANSLATE_NOOP, translate, translated
 from app.widgets.appearance import restyle
 from app.widgets.dialog_parts import Dialog, fill_dialog
 from app.widgets.layouts import Part, Placed, Stretch, in_row
-from app.widgets.parts import ProgressLine, button, line, words
+from app.widgets.parts import ProgressLine, announce, button, line, show_text, words
 from app.widgets.table import Heading, Table
 from engine.values.drafters import DrafterChoice, DrafterOffer
 
@@ -35,7 +35,6 @@ class DrafterTable(Table):
         self.hide()
 
     def show_choice(self, choice: DrafterChoice | None) -> None:
-        """The prospects of a choice."""
         prospects = choice.prospects if choice is not None else ()
         self.setRowCount(len(prospects))
         for number, prospect in enumerate(prospects):
@@ -55,17 +54,12 @@ _ABOUT = QT_TRANSLATE_NOOP(
 
 class DrafterDialog(Dialog):
     """Shows who drafts for the model in use, and takes another choice. It stays open while a drafter is downloaded; the
-    download goes on when it is closed.
+    download goes on when it is closed."""
 
-    Signals:
-        chosen(str, bool): a choice in words, empty where nothing is filled in; whether it is for the model in use only.
-        offer_taken(str): download this small model, by its name on the hub.
-        cancel_requested(): stop the download.
-    """
-
+    # a choice in words, empty where nothing is filled in; whether it is for the model in use only
     chosen = Signal(str, bool)
-    offer_taken = Signal(str)
-    cancel_requested = Signal()
+    offer_taken = Signal(str)  # download this small model, by its name on the hub
+    cancel_requested = Signal()  # stop the download
 
     def __init__(self, hub_examples: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
@@ -92,13 +86,12 @@ class DrafterDialog(Dialog):
         self.show_downloading(False)
 
     def show_state(self, heading: str, state: str) -> None:
-        """Who drafts now, in a sentence; why, and what happens, in some more."""
+        """Says who drafts now, and why."""
         self.heading.setText(heading)
-        self.state.setText(state)
-        self.state.setVisible(bool(state))
+        show_text(self.state, state)
 
     def show_choice(self, choice: DrafterChoice | None, model: str) -> None:
-        """What is known of all drafters for the model in use, and what is offered for it."""
+        """Shows all drafters known for the model in use, and what is offered for it."""
         self.table.show_choice(choice)
         self._offer = None if choice is None else choice.offer
         self.offer.setVisible(self._offer is not None)
@@ -106,16 +99,15 @@ class DrafterDialog(Dialog):
             self.offer_words.setText(offer_words(self._offer, model))
 
     def show_words(self, text: str) -> None:
-        """How far the download is, or what came of the user's choice; a sentence."""
-        self.words.setText(text)
-        self.words.setVisible(bool(text))
+        """Shows the state of the download, or the outcome of the user's choice."""
+        show_text(self.words, text)
         restyle(self.words, kind="")
 
     def show_problem(self, sentence: str) -> None:
-        """Why what the user wanted cannot be."""
+        """Shows why the choice cannot be used."""
         self.show_words(sentence)
         restyle(self.words, kind="error")
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, sentence))
+        announce(self.words, sentence)
 
     def show_downloading(self, downloading: bool) -> None:
         self.progress.setVisible(downloading)
@@ -127,7 +119,6 @@ class DrafterDialog(Dialog):
             self.progress.setValue(0)
 
     def show_progress(self, share: float) -> None:
-        """`share` of the download that is done, 0 … 1."""
         self.progress.show_share(share)
 
     # Qt's own

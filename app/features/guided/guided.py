@@ -11,11 +11,9 @@ from PySide6.QtCore import Signal, Slot
 from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller, free_disk
 from app.features.guided.guided_dialog import GuidedDialog
-from app.features.guided.outlook_page import Prospect
-from app.features.guided.step import State
-from app.features.speed.compare import GREEDY
+from app.features.guided.steps import Prospect, State
+from app.features.speed.compare import GREEDY, ComparisonRun
 from app.features.speed.compared_sides import ComparedSides
-from app.features.speed.comparison_run import ComparisonRun
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.text.outlooks import (
@@ -41,13 +39,9 @@ _TOKENS = (48, 256)  # fewest and most
 
 
 class GuidedController(Controller):
-    """Offered once at the first start, after the tour; in Help at any time. It goes on where it was left.
+    """Offered once at the first start, after the tour; in Help at any time. It goes on where it was left."""
 
-    Signals:
-        model_requested(HubFile): show this one among those to download.
-    """
-
-    model_requested = Signal(HubFile)
+    model_requested = Signal(HubFile)  # show this one among those to download
 
     def __init__(
         self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, run: ComparisonRun, folder: Path
@@ -68,7 +62,7 @@ class GuidedController(Controller):
 
     @Slot()
     def offer(self, at_once: bool) -> None:
-        """To whoever has not seen it: `at_once`, or by a notice that can be dismissed."""
+        """Offers the guide to users who have not seen it: `at_once`, or in a notice that can be dismissed."""
         if self._keeper.settings.guided_seen:
             return
         if at_once:
@@ -80,15 +74,15 @@ class GuidedController(Controller):
 
     @Slot()
     def open(self) -> None:
-        """Where it was left."""
+        """Opens the dialog at the step where it was left."""
         self._on_seen()
         if self.dialog is None:
             dialog = self.dialog = GuidedDialog(self._window)
             dialog.begun.connect(self._begin)
             dialog.stopped.connect(self._stop)
             dialog.finished.connect(self._stop)
-            dialog.turned.connect(self._on_turned)
-            dialog.completed.connect(self._on_completed)
+            dialog.turned.connect(lambda step: self._keeper.note(guided_step=step))
+            dialog.completed.connect(lambda: self._keeper.note(guided_step=0))
             dialog.machine.again_requested.connect(self._begin)
             dialog.outlook.model_requested.connect(self.model_requested)
         if not self.dialog.isVisible():
@@ -98,7 +92,7 @@ class GuidedController(Controller):
 
     @property
     def _step(self) -> int:
-        """That it goes on with. After a new start nothing is measured any more."""
+        """The step to continue with; nothing measured survives a restart."""
         assert self.dialog is not None
         return min(self._keeper.settings.guided_step, len(self.dialog.pages) - 1) if self.machine else 0
 
@@ -108,16 +102,8 @@ class GuidedController(Controller):
         if not self._keeper.settings.guided_seen:
             self._keeper.note(guided_seen=True)
 
-    @Slot(int)
-    def _on_turned(self, step: int) -> None:
-        self._keeper.note(guided_step=step)
-
-    @Slot()
-    def _on_completed(self) -> None:
-        self._keeper.note(guided_step=0)
-
     def kept(self) -> bool:
-        """What was measured is measured again, as after a new start."""
+        """Measurements are not kept, as after a restart."""
         return SUBJECT in self._window.notices.shown
 
     def resume(self, kept: bool) -> None:
@@ -192,7 +178,7 @@ class GuidedController(Controller):
             self._show_outlooks()
 
     def _forget(self, dialog: GuidedDialog) -> None:
-        """Another model is in use: nothing of what was measured is of it."""
+        """Drops all measurements, which belong to another model."""
         self.machine, self._outlooks, self.comparison = None, (), None
         dialog.machine.show_facts(())
         dialog.machine.set_state(State.OPEN)
@@ -200,7 +186,7 @@ class GuidedController(Controller):
         dialog.proof.set_state(State.OPEN)
         self._show_outlooks()
 
-    # What is told
+    # What is shown
 
     def _show_outlooks(self) -> None:
         assert self.dialog is not None

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
-from app.features.guided.machine_page import MachinePage
-from app.features.guided.outlook_page import OutlookPage
-from app.features.guided.proof_page import ProofPage
-from app.features.guided.step import State, StepPage
+from app.features.guided.steps import MachinePage, OutlookPage, ProofPage, State, StepPage
 from app.widgets.dialog_parts import Dialog, fill_dialog
 from app.widgets.layouts import Placed, Stretch
-from app.widgets.parts import button, words
+from app.widgets.parts import announce, button, words
 
 _SIZE_PX = (780, 660)
 
 
 class GuidedDialog(Dialog):
-    """One step after the other; any of them can be passed over, and closing the window leaves at any moment.
+    """One step after the other; any of them can be passed over, and closing the window leaves at any moment."""
 
-    Signals:
-        begun(): do what the step is about.
-        stopped(): do no more of it.
-        turned(int): this step is shown.
-        completed(): the last step was left by its button.
-    """
-
-    begun = Signal()
-    stopped = Signal()
-    turned = Signal(int)
-    completed = Signal()
+    begun = Signal()  # do what the step is about
+    stopped = Signal()  # do no more of it
+    turned = Signal(int)  # this step is shown
+    completed = Signal()  # the last step was left by its button
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -42,7 +31,7 @@ class GuidedDialog(Dialog):
         self.title = words("", self, kind="heading")
         tip = self.tr("Closes this window; continue with Help → Guided start")
         self.skip_button = button(self.tr("Skip the rest"), "link", self, self.close, tip=tip)
-        self.back_button = button(self.tr("Back"), "outlined", self, self._go_back)
+        self.back_button = button(self.tr("Back"), "outlined", self, lambda: self.show_step(self.number - 1))
         self.pass_button = button(self.tr("Next"), "outlined", self, self._go_on)
         self.main_button = button("", "primary", self, self._on_main)
         self.main_button.setDefault(True)
@@ -71,7 +60,7 @@ class GuidedDialog(Dialog):
         self.main_button.setFocus()
         self.turned.emit(number)
         said = f"{count}. {self.page.title}."
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+        announce(self, said)
 
     @Slot()
     def _show_state(self) -> None:
@@ -106,7 +95,3 @@ class GuidedDialog(Dialog):
         else:
             self.completed.emit()
             self.close()
-
-    @Slot()
-    def _go_back(self) -> None:
-        self.show_step(self.number - 1)

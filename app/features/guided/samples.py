@@ -54,7 +54,7 @@ SAMPLES = (
     SamplePrompt(QT_TRANSLATE_NOOP("Guided", "A letter to correct"), _LETTER),
     SamplePrompt(QT_TRANSLATE_NOOP("Guided", "Code to change"), _FILE),
 )
-# What the user's own text is put behind.
+# What precedes the user's own text.
 OWN = SamplePrompt(
     QT_TRANSLATE_NOOP("Guided", "A text of your own"),
     QT_TRANSLATE_NOOP("Guided", "Correct the spelling and write the whole text again:"),

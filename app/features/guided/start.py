@@ -1,5 +1,4 @@
-"""What happens at a start besides loading a model: a welcome or the last chat, files to open, and what to do if the
-store cannot be opened."""
+"""What happens at a start besides loading a model: a welcome or the last chat, and files to open."""
 
 from __future__ import annotations
 
@@ -10,9 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 
 from app.engine_bridge import EngineBridge
-from app.features.chats.conversations import ConversationsController
-from app.features.chats.store_dialog import StoreDialog
-from app.features.controller import Controller, open_folder
+from app.features.controller import Controller
 from app.main_window import MainWindow
 from app.settings.keeper import SettingsKeeper
 from app.startup.open_request import OpenRequest
@@ -49,7 +46,7 @@ class FirstStart(Controller):
         self._is_starter = event.order.target == STARTER
 
     def resume(self, _kept: None) -> None:
-        """Nothing is opened by itself any more."""
+        """Opens nothing by itself any more."""
         self._was_listed = True
 
     def _on_first_list(self, conversations: tuple[ConversationSummary, ...]) -> None:
@@ -67,60 +64,11 @@ class FirstStart(Controller):
 
     @Slot()
     def _use_starter(self) -> None:
-        """The introduction makes way for a new chat, which is ready or shows that the model is being loaded."""
+        """Replaces the introduction by a new chat, which is ready or shows that the model is being loaded."""
         self._welcome.show_introduction(False)
         if not self._is_starter:
             self._window.starter_action.trigger()
         self._window.prompt_box.setFocus()
-
-
-class StoreTrouble(Controller):
-    """Shows a dialog while the store of chats cannot be opened: until the conversations are listed for the first time.
-    `begin` starts the app once more."""
-
-    def __init__(
-        self,
-        window: MainWindow,
-        bridge: EngineBridge,
-        conversations: ConversationsController,
-        data_dir: Path,
-        begin: Callable[[], None],
-    ) -> None:
-        super().__init__(window, bridge)
-        self._data_dir = data_dir
-        self._begin = begin
-        self.dialog: StoreDialog | None = None
-        conversations.not_listed.connect(self._show)
-        window.toasts.error_shown.connect(self._on_error_shown)
-        bridge.listen(ConversationsListed, self._on_listed)
-
-    def _on_listed(self, _event: ConversationsListed) -> None:
-        if self.dialog is not None:
-            self._window.toasts.clear_errors()
-            self.dialog.close()
-            self.dialog.deleteLater()
-            self.dialog = None
-
-    @Slot(str)
-    def _on_error_shown(self, sentence: str) -> None:
-        if self.dialog is not None and sentence == self.dialog.sentence.text():
-            self._window.toasts.clear_errors()  # the model needs the store as well
-
-    @Slot(str)
-    def _show(self, sentence: str) -> None:
-        if self.dialog is None:
-            self.dialog = StoreDialog(self._window)
-            self.dialog.retried.connect(self._begin)
-            self.dialog.folder_requested.connect(self._open_folder)
-            self.dialog.quit_requested.connect(self._window.close)
-        self._window.toasts.clear_errors()  # the dialog says the same, and better
-        self.dialog.show_sentence(sentence)
-        self.dialog.open()
-
-    @Slot()
-    def _open_folder(self) -> None:
-        folder = self._data_dir if self._data_dir.is_dir() else self._data_dir.parent
-        open_folder(folder)
 
 
 class FileOpening(QObject):
@@ -134,7 +82,7 @@ class FileOpening(QObject):
 
     @Slot(object)
     def answer(self, request: OpenRequest) -> None:
-        """The window comes to the front, and opens the files."""
+        """Brings the window to the front and opens the files."""
         if request.token:
             os.environ["XDG_ACTIVATION_TOKEN"] = request.token  # where Qt looks for it
         self._window.come_forward()

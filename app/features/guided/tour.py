@@ -14,13 +14,9 @@ from engine.values.events import ConversationsListed
 
 
 class TourController(Controller):
-    """Shows the tour by itself once, at a first start without chats.
+    """Shows the tour at the first start without chats, and never by itself again."""
 
-    Signals:
-        first_ended(bool): the one that was shown by itself was left; true: after its last step.
-    """
-
-    first_ended = Signal(bool)
+    first_ended = Signal(bool)  # the one that was shown by itself was left; true: after its last step
 
     def __init__(
         self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, keeper: SettingsKeeper, by_itself: bool
@@ -32,7 +28,7 @@ class TourController(Controller):
         self._is_first = False  # what is shown was not asked for
         self.tour: Tour | None = None  # once it was shown
         window.tour_action.triggered.connect(self.show_tour)
-        bridge.listen(ConversationsListed, self._on_chats)
+        bridge.listen(ConversationsListed, self._on_listed)
 
     @Slot()
     def show_tour(self) -> None:
@@ -49,20 +45,20 @@ class TourController(Controller):
             self._is_first = False
             self.first_ended.emit(is_whole)
 
-    def _on_chats(self, listed: ConversationsListed) -> None:
-        is_first, self._by_itself = self._by_itself, False
-        if is_first and not self._keeper.settings.tour_seen:
-            self._keeper.note(tour_seen=True)  # also if there are chats, whose author needs no tour
-            if not listed.conversations:
+    def _on_listed(self, event: ConversationsListed) -> None:
+        by_itself, self._by_itself = self._by_itself, False
+        if by_itself and not self._keeper.settings.tour_seen:
+            self._keeper.note(tour_seen=True)  # also where there are chats: it is no longer needed
+            if not event.conversations:
                 self.show_tour()
                 self._is_first = True
 
     def kept(self) -> tuple[bool, bool]:
-        """True twice if it is shown, and was not asked for."""
+        """Whether the tour is shown, and whether it began by itself."""
         return self.tour is not None and self.tour.isVisible(), self._is_first
 
     def resume(self, kept: tuple[bool, bool]) -> None:
-        """Starts from the first step."""
+        """Restarts the tour."""
         is_shown, self._is_first = kept
         if is_shown:
             QTimer.singleShot(0, self, self.show_tour)  # in the window, which is shown first

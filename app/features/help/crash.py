@@ -16,13 +16,9 @@ SUBJECT = "crash"
 
 
 class CrashController(WindowPart):
-    """Shows a notice for each report that the user does not know of.
+    """Shows a notice for each report that the user does not know of."""
 
-    Signals:
-        reported(Path): an error has just been reported. Emitted on any thread.
-    """
-
-    reported = Signal(object)
+    reported = Signal(object)  # (Path) an error has just been reported. Emitted on any thread.
 
     def __init__(self, window: MainWindow, keeper: SettingsKeeper, watch: CrashWatch) -> None:
         super().__init__(window)
@@ -55,7 +51,7 @@ class CrashController(WindowPart):
             self._offer(kept)
 
     def _offer(self, is_earlier: bool) -> None:
-        """A report of the last run, or of this one."""
+        """Offers a report of the last run, or of this one."""
         self._is_earlier = is_earlier
         what = self.tr("Something went wrong inside Slipstream.")
         if is_earlier:

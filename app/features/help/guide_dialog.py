@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QColor,
     QDesktopServices,
     QImage,
@@ -22,16 +24,56 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QListWidget, QTextBrowser, QTextEdit, QWidget
 
-from app.text.guide import FOLDER, Guide
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.appearance import KeyboardFrame, reading_font
 from app.widgets.dialog_parts import Dialog, fill_dialog
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
-from app.widgets.parts import ENTER_KEYS, button, search_line, set_up, words
+from app.widgets.parts import ENTER_KEYS, announce, button, search_line, set_up, words
 from app.widgets.words.prose import style_sheet
 
-_LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # told in other languages
+FOLDER = Path(str(files("resources"))).parent / "docs"
+FILE = FOLDER / "guide.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    html: str  # links lead to its own headings (`#…`) or to the network
+    sections: tuple[tuple[str, str], ...]  # titles and the names that links use, in order
+
+
+def read_guide(path: Path = FILE) -> Guide:
+    """Reads the guide without its list of contents, which the window shows next to it. Raises OSError."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(path.read_text(encoding="utf-8"))
+    kinds = [token.type for token in tokens]
+    del tokens[kinds.index("bullet_list_open") : kinds.index("bullet_list_close") + 1]
+    sections = []
+    for token, inner in pairwise(tokens):
+        if token.type == "heading_open":
+            name = _name(inner.content)
+            token.attrSet("id", name)
+            if token.tag == "h2":
+                sections.append((inner.content, name))
+        elif token.type == "table_open":
+            token.attrs |= {"cellspacing": "0", "cellpadding": "7"}
+        elif inner.children and inner.children[0].type == "image":
+            token.attrSet("style", "line-height: 100%")
+        for child in inner.children or ():
+            address = str(child.attrs.get("href", ""))
+            if child.type == "link_open" and not address.startswith(("#", "http")):
+                del child.attrs["href"]  # a file that is only in the source
+    return Guide(parser.renderer.render(tokens, parser.options, {}), tuple(sections))
+
+
+def _name(heading: str) -> str:
+    """GitHub's name of the heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+_LANGUAGE = QT_TRANSLATE_NOOP("GuideDialog", "The guide is in English.")  # shown in other languages
 _SIZE_PX = (980, 700)
 _CONTENTS_PX = 250
 _MARGIN_PX = 14
@@ -40,13 +82,9 @@ _PICTURE = re.compile(r'<img src="([^"]+)"')
 
 
 class GuideDialog(Dialog):
-    """Shows one guide. Links within it scroll, and others open in the system's browser.
+    """Shows one guide. Links within it scroll, and others open in the system's browser."""
 
-    Signals:
-        tour_requested(): show the tour; it is closed.
-    """
-
-    tour_requested = Signal()
+    tour_requested = Signal()  # show the tour; it is closed
 
     def __init__(self, keeper: ThemeKeeper, guide: Guide, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -82,7 +120,7 @@ class GuideDialog(Dialog):
         self.page.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter in the field goes on to the next place, with Shift to the one before."""
+        """Enter in the field finds the next place, Shift+Enter the previous one."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in ENTER_KEYS:
                 self._find_next(backwards=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
@@ -121,7 +159,7 @@ class GuideDialog(Dialog):
         self._find_next()
 
     def _find_next(self, backwards: bool = False) -> None:
-        """Goes round at the end."""
+        """Finds the next place, wrapping around."""
         typed = self.search.text()
         way = QTextDocument.FindFlag.FindBackward if backwards else QTextDocument.FindFlag(0)
         if typed and not self.page.find(typed, way):
@@ -131,13 +169,13 @@ class GuideDialog(Dialog):
         self._mark()
 
     def _mark(self) -> None:
-        """Every place of what is searched for, how many there are, which one is shown, and in which sections."""
+        """Marks every match, and shows their number, the current one, and their sections."""
         places, shown = self.page.mark(self.search.text())
         counted = self.tr("{place} of {number}").format(place=shown + 1, number=len(places))
         self.found.setText(counted if places else self.tr("Not found"))
         self.found.setVisible(bool(self.search.text()))
         if self.search.text():
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.found, self.found.text()))
+            announce(self.found, self.found.text())
         numbers = self.page.numbers_in_sections(places)
         for row, (title, _) in enumerate(self._guide.sections):
             number = numbers[row] if row < len(numbers) else 0
@@ -168,7 +206,7 @@ class _Page(KeyboardFrame, QTextBrowser):
         keeper.changed.connect(self._on_look_changed)
 
     def mark(self, typed: str) -> tuple[list[int], int]:
-        """Every place where this stands, and of these the number of the one that is selected. That one stands out."""
+        """Marks every match and returns their places and the number of the selected one, which stands out."""
         self._marked = typed
         marks: list[QTextEdit.ExtraSelection] = []
         selected = self.textCursor().selectionStart()
@@ -188,7 +226,7 @@ class _Page(KeyboardFrame, QTextBrowser):
         return [mark.cursor.selectionStart() for mark in marks], number
 
     def numbers_in_sections(self, places: list[int]) -> list[int]:
-        """How many of these places are in each section."""
+        """The number of these places in each section."""
         starts, block = [], self.document().begin()
         while block.isValid():
             if block.blockFormat().headingLevel() == _SECTION:

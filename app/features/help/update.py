@@ -24,7 +24,7 @@ _AGAIN_MS = 60 * 60_000  # for an app that stays open for days
 
 
 def update_description(url: str) -> str:
-    """What the setting does: who is asked, and what is sent."""
+    """Says what the setting does: which site is asked, and what is sent."""
     if not url:
         return translate("Updates", "This build cannot check for updates; look where you got it.")
     words = translate(
@@ -72,7 +72,7 @@ class UpdateController(Controller):
             self._ask(by_hand=True)
 
     def _ask(self, by_hand: bool) -> None:
-        """Failed checks count too: no site is to be asked more than once a day."""
+        """Asks the site. Failed checks count, too: it is asked at most once a day."""
         if self._under_way is not None:
             self._under_way.drop()
         self._is_by_hand = by_hand

@@ -37,7 +37,7 @@ def cells(row: HistoryRow) -> tuple[str, ...]:
 
 
 def csv_text(rows: Iterable[HistoryRow]) -> str:
-    """The table with all its digits; a field is empty where nothing is known."""
+    """The table with all digits; unknown fields are empty."""
     lines = [_exported(row) for row in (HistoryRow("", None, Tally()), *rows)]  # the first for its names alone
     text = io.StringIO()
     writer = csv.DictWriter(text, [*dict.fromkeys(name for line in lines for name in line)], lineterminator="\n")
@@ -76,7 +76,7 @@ def _ratio(row: HistoryRow) -> Figures:
 
 
 def _shares(tally: Tally) -> dict[Origin, float | None]:
-    """Of the accepted tokens, those of each proposer; None where it is not known whose they were."""
+    """The share of accepted tokens from each proposer; None where their proposers are unknown."""
     accepted = {counts.key: counts.num_accepted for counts in tally.proposers}
     known = sum(accepted.values())
     return {origin: accepted.get(origin.key, 0) / known if known else None for origin in proposers(accepted)}

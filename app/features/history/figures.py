@@ -34,7 +34,7 @@ class HistoryFilter:
         return self.target_name in (None, portion.target_name) and self.kind in (None, portion.kind)
 
     def keeps_note(self, note: AdapterNote) -> bool:
-        """An adapter whose targets are not known is always shown."""
+        """Whether to show an adapter; always if its targets are unknown."""
         return self.target_name is None or not note.target_names or self.target_name in note.target_names
 
 
@@ -67,8 +67,8 @@ class HistoryRow:
 
 
 def points(portions: Iterable[Portion], grouping: Grouping, most: int = MOST_POINTS) -> tuple[Point, ...]:
-    """Of the days, weeks or chats with a comparison, oldest first. Where there are more than `most`, consecutive ones
-    become one point; days and weeks without a reply count for that."""
+    """One point for each day, week or chat with a comparison, oldest first. Beyond `most`, neighbours are merged; days
+    and weeks without a reply count too."""
     groups: dict[int, list[Portion]] = defaultdict(list)
     for portion in portions:
         groups[_group(portion, grouping)].append(portion)
@@ -86,7 +86,7 @@ def points(portions: Iterable[Portion], grouping: Grouping, most: int = MOST_POI
 
 
 def marks(notes: Iterable[AdapterNote], portions: Sequence[Portion], grouping: Grouping) -> tuple[Mark, ...]:
-    """Within its day or week, or among the chats before the first that began later."""
+    """The place of each note: within its day or week, or before the first chat that began later."""
     if grouping is Grouping.DAY:
         return tuple(Mark(_within_day(note.created_at.astimezone()), note) for note in notes)
     if grouping is Grouping.WEEK:
@@ -96,7 +96,8 @@ def marks(notes: Iterable[AdapterNote], portions: Sequence[Portion], grouping: G
 
 
 def rows(portions: Iterable[Portion]) -> tuple[HistoryRow, ...]:
-    """By target, most replies first, then by kind; a target that wrote several kinds has a row for all of them."""
+    """One row per target, most replies first, then by kind; a target with several kinds also gets a row for all of
+    them."""
     by_target: dict[str, dict[TextKind, list[Tally]]] = defaultdict(lambda: defaultdict(list))
     for portion in portions:
         by_target[portion.target_name][portion.kind].append(portion.tally)
@@ -117,7 +118,7 @@ class Paying:
 
 
 def by_text(portions: Iterable[Portion]) -> tuple[Paying, ...]:
-    """Where speed-up brings most comes first; kinds of which no reply was compared are left out."""
+    """Kinds of text by speed-up, highest first; kinds without a compared reply are left out."""
     tallies: dict[TextKind | None, list[Tally]] = defaultdict(list)
     for portion in portions:
         tallies[None if portion.reuses else portion.kind].append(portion.tally)
@@ -126,12 +127,12 @@ def by_text(portions: Iterable[Portion]) -> tuple[Paying, ...]:
 
 
 def since(portions: Iterable[Portion], today: date, num_days: int) -> tuple[Portion, ...]:
-    """Those of the last so many days, today included."""
+    """Those of the last `days`, including today."""
     return tuple(portion for portion in portions if portion.day > today - timedelta(days=num_days))
 
 
 def _within_day(at: datetime) -> float:
-    """Half a day to either side of its ordinal."""
+    """The day's ordinal, moved by up to half a day by the time."""
     return at.toordinal() + (at.hour + at.minute / 60) / 24 - 0.5
 
 
@@ -141,7 +142,7 @@ def week_begins(place: float) -> date:
 
 
 def _group(portion: Portion, grouping: Grouping) -> int:
-    """The day or week as its ordinal, which is counted from a Monday on; or the chat."""
+    """The day or week as an ordinal counted from a Monday, or the chat."""
     day = portion.day.toordinal()
     return {Grouping.DAY: day, Grouping.WEEK: (day - 1) // 7}.get(grouping, portion.conversation_id)
 

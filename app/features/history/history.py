@@ -66,7 +66,7 @@ class HistoryController(Controller):
 
     @Slot()
     def _open(self) -> None:
-        """The first time, the page is imported on another thread, so that the window does not freeze."""
+        """Shows the page. The first time it is imported on another thread, so that the window does not freeze."""
         if _PAGE in sys.modules and self._importing is None:
             self._show()
         elif self._importing is None:
@@ -132,7 +132,7 @@ class HistoryController(Controller):
         self.page.show_failure(failure.sentence)
 
     def _read(self) -> None:
-        """One reading at a time."""
+        """Reads the statistics, one reading at a time."""
         self._is_stale = self._is_reading
         if not self._is_reading:
             self._is_reading = True

@@ -39,7 +39,7 @@ from app.widgets.dialog_parts import Dialog
 from app.widgets.layouts import Gap, Placed, ScrollingPage, Stretch, add_row, in_column, in_grid, in_row
 from app.widgets.meter.plots import PlotMark, PlotPoint, RatioPlot
 from app.widgets.meter.share_bars import Bar, BarShare, ShareBars
-from app.widgets.parts import button, discard, set_up, words
+from app.widgets.parts import button, discard, set_up, show_text, words
 from engine.values.history import History, Portion, Tally, TotalSpeedup, total
 from engine.values.outlook import Outlook
 from engine.values.places import expanded
@@ -60,7 +60,7 @@ class PayingView(QWidget):
         self.hide()
 
     def show_rows(self, rows: Sequence[tuple[str, str]]) -> None:
-        """Names of kinds, and what is said of them."""
+        """Shows names of kinds with their figures."""
         if tuple(rows) != self.rows:
             self.rows = tuple(rows)
             for each in self._shown:
@@ -103,15 +103,10 @@ _MONTHS = (
 
 class HistoryPage(Dialog):
     """Shows the part of a history that the user chooses: a headline, a plot, where the time went, a table of figures
-    (`columns.py`), and what was learned.
+    (`columns.py`), and what was learned."""
 
-    Signals:
-        compare_requested(): the user wants one prompt answered with guesses and without.
-        export_requested(str, str): the path of a file, and its text.
-    """
-
-    compare_requested = Signal()
-    export_requested = Signal(str, str)
+    compare_requested = Signal()  # the user wants one prompt answered with guesses and without
+    export_requested = Signal(str, str)  # the path of a file, and its text
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent, Qt.WindowType.Window)
@@ -156,13 +151,13 @@ class HistoryPage(Dialog):
 
     @property
     def choice(self) -> HistoryFilter:
-        """Qt returns plain strings in place of our enumerations."""
+        """The filter; Qt returns plain strings in place of our enumerations."""
         kind = self.kinds.currentData()
         grouping = Grouping(self.groupings.currentData())
         return HistoryFilter(self.targets.currentData(), None if kind is None else TextKind(kind), grouping)
 
     def show_history(self, history: History) -> None:
-        """The choice stays where the new history has replies of it."""
+        """Shows a history; the choice stays if the new one has replies for it."""
         self._history = history
         names = sorted({portion.target_name for portion in history.days})
         kinds = {portion.kind for portion in history.days}
@@ -173,12 +168,12 @@ class HistoryPage(Dialog):
         self._show_chosen()
 
     def show_outlook(self, outlook: Outlook | None) -> None:
-        """What is expected of the model in use; None: nothing was measured."""
+        """Shows what to expect of the model in use; None: nothing was measured."""
         self._outlook = outlook
         self._show_paying()
 
     def show_failure(self, sentence: str) -> None:
-        """The figures could not be read; earlier ones stay."""
+        """Says why the figures could not be read; earlier ones stay."""
         if self._history.days:
             self.show_notice(sentence)
         else:
@@ -254,10 +249,8 @@ class HistoryPage(Dialog):
             else ""
         )
         self.before.setVisible(older)
-        self.exceptions.setText(exceptions_words(whole))
-        self.exceptions.setVisible(bool(self.exceptions.text()))
-        self.thinking.setText(thinking_words(whole))
-        self.thinking.setVisible(bool(self.thinking.text()))
+        show_text(self.exceptions, exceptions_words(whole))
+        show_text(self.thinking, thinking_words(whole))
 
     def _show_plot(self, choice: HistoryFilter) -> None:
         portions = self._history.chats if choice.grouping is Grouping.CHAT else self._history.days
@@ -290,7 +283,7 @@ class HistoryPage(Dialog):
         self.plot_words.setVisible(bool(points))
 
     def _show_paying(self) -> None:
-        """Of all kinds, whichever is chosen for the rest of the page."""
+        """Shows all kinds, regardless of the kind chosen for the rest of the page."""
         of_target = replace(self.choice, kind=None)
         paying = figures.by_text(filter(of_target.keeps, self._history.days))
         self.paying.show_rows(paying_rows(paying, self._outlook))
@@ -340,7 +333,7 @@ def _combo(name: str, parent: QWidget) -> QComboBox:
 
 
 def _fill(combo: QComboBox, choices: list[tuple[str, object]]) -> None:
-    """The choice stays where it is among the new ones."""
+    """Fills the box, keeping the choice if it is still there."""
     chosen = combo.currentData()
     combo.blockSignals(True)
     combo.clear()

@@ -55,7 +55,7 @@ _SURE = 0.05  # a standard error beyond it leaves a ratio near 1 open
 
 
 def tool_tip(text: str) -> str:
-    """One of the texts above or in `columns.py`."""
+    """Wraps one of the texts above or in `columns.py`."""
     return wrapped(translate("Speed", text))
 
 
@@ -78,7 +78,7 @@ def headline(speedup: TotalSpeedup | None, when: str, hindrance: Hindrance = Hin
 
 
 def _saved(seconds: float) -> str:
-    """Nothing where it is less than a second."""
+    """The time saved; empty below a second."""
     if abs(seconds) < 1:
         return ""
     words = Speed.tr("Together, speed-up saved about {duration}.")
@@ -88,7 +88,7 @@ def _saved(seconds: float) -> str:
 
 
 def exceptions_words(tally: Tally) -> str:
-    """Of replies that were slower than they should be, or are left out; empty where there is none."""
+    """Says which replies were too slow or are left out; empty if none."""
     slow, repeating = tally.num_slow, tally.num_repeating
     sentences = []
     if slow:
@@ -108,7 +108,7 @@ def exceptions_words(tally: Tally) -> str:
 
 
 def thinking_words(tally: Tally) -> str:
-    """Of models that think before they answer; empty where none did."""
+    """Says how fast models thought and answered; empty if none thought."""
     if tally.paces is None:
         return ""
     thinking, answering = (decimal(pace, 1) for pace in tally.paces)
@@ -143,8 +143,7 @@ def duration(seconds: float) -> str:
 
 
 def paying_rows(paying: Sequence[Paying], outlook: Outlook | None) -> tuple[tuple[str, str], ...]:
-    """Kinds of text, and what speed-up brings with them here: as the user's own replies have it, else as is expected of
-    the model in use."""
+    """Kinds of text and their speed-up here, from the user's own replies, else as expected of the model in use."""
     rows = [
         (
             Speed.tr("Text that comes again") if each.kind is None else kind_words(each.kind),
@@ -187,7 +186,7 @@ def point_words(point: Point, grouping: Grouping) -> str:
 
 
 def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
-    """What a point means, and its place from bottom to top."""
+    """Explains the points of the plot and their height."""
     most = max((point.num_groups for point in points), default=1)
     if grouping is Grouping.WEEK:
         each = Speed.tr("Each point is one week, named after its Monday.")
@@ -210,7 +209,7 @@ def plot_words(points: Sequence[Point], grouping: Grouping) -> str:
 
 
 def note_words(note: AdapterNote) -> str:
-    """Of a line in the plot."""
+    """The label of a line in the plot."""
     if not note.after:
         return Speed.tr("Learned since {day}", day=day_words(note.created_at))
     return Speed.tr(
@@ -222,7 +221,7 @@ def note_words(note: AdapterNote) -> str:
 
 
 def learned_words(history: History) -> tuple[str, ...]:
-    """Sentences, and then a line for each adapter, newest first."""
+    """Sentences, then a line for each adapter, newest first."""
     return tuple(_learned(history)) or (Speed.tr("Nothing has been learned yet."),)
 
 

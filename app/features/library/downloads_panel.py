@@ -19,12 +19,7 @@ _RESTING = (DownloadState.PAUSED, DownloadState.FAILED)
 
 
 class DownloadsPanel(ScrollArea):
-    """Signals:
-    pause_requested(Download), resume_requested(Download), discard_requested(Download), use_requested(Download),
-    dismissed(Download): the buttons of a row were pressed.
-    """
-
-    pause_requested = Signal(Download)
+    pause_requested = Signal(Download)  # this and the next four: the buttons of a row were pressed
     resume_requested = Signal(Download)
     discard_requested = Signal(Download)
     use_requested = Signal(Download)

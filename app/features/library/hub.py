@@ -1,4 +1,4 @@
-"""Finds models on the hub, and downloads them."""
+"""Finds models on the hub, and downloads them; points users to it who have only the starter."""
 
 from __future__ import annotations
 
@@ -14,29 +14,26 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller, free_disk
 from app.features.library.library_dialog import LibraryDialog
-from app.features.library.nudge import SUBJECT as NUDGE
 from app.features.library.questions import ask_discard
 from app.main_window import MainWindow
+from app.settings.keeper import SettingsKeeper
 from app.text.drafters import sibling_words
 from app.text.hub_files import Download, DownloadState, advise
 from app.text.suggestions import rank
 from engine import sibling_beside
-from engine.values.events import TargetReady
+from engine.values.events import ReplyFinished, ServersListed, TargetReady, TargetsListed
 from engine.values.requests import Failure
 from engine.values.targets import Downloaded, Downloading, HubFile, HubFiles, Suggestion
 
+SUBJECT = "models"  # of the notice
 _UNDER_WAY = (DownloadState.WAITING, DownloadState.RUNNING, DownloadState.PAUSING)
 _BUSY = (*_UNDER_WAY, DownloadState.FINISHED)
 
 
 class HubController(Controller):
-    """Decides what the page of the hub shows, and knows all downloads. Uses the network only if the user asks.
+    """Decides what the page of the hub shows, and knows all downloads. Uses the network only if the user asks."""
 
-    Signals:
-        use_requested(str): the model with this reference is to be used.
-    """
-
-    use_requested = Signal(str)
+    use_requested = Signal(str)  # the model with this reference is to be used
 
     def __init__(self, window: MainWindow, dialog: LibraryDialog, bridge: EngineBridge, folder: Path) -> None:
         """`folder` is on the disk where models are stored."""
@@ -56,7 +53,7 @@ class HubController(Controller):
         self._page.check_requested.connect(self._check)
         panel = self._page.downloads
         panel.pause_requested.connect(self._pause)
-        panel.resume_requested.connect(self._resume)
+        panel.resume_requested.connect(lambda download: self._download(download.file))
         panel.discard_requested.connect(self._ask_discard)
         panel.use_requested.connect(self._use)
         panel.dismissed.connect(self._forget)
@@ -69,7 +66,7 @@ class HubController(Controller):
     def _search(self, words: str) -> None:
         request = self._bridge.ask(self._engine.hub.search, words)
         request.answered.connect(partial(self._page.show_models, sought=words))
-        request.failed.connect(self._show_search_failed)
+        request.failed.connect(lambda failure: self._page.show_search_failed(failure.sentence))
         self._replace(request)
         self._page.show_searching()
 
@@ -77,12 +74,12 @@ class HubController(Controller):
     def _list_files(self, repository: str) -> None:
         request = self._bridge.ask(self._engine.hub.files, repository)
         request.answered.connect(self._show_files)
-        request.failed.connect(self._show_files_failed)
+        request.failed.connect(lambda failure: self._page.show_files_failed(failure.sentence))
         self._replace(request)
         self._page.show_asking(repository)
 
     def _replace(self, request: Request[Any]) -> None:
-        """The page shows one answer at a time."""
+        """Drops the previous request: the page shows one answer at a time."""
         if self._for_page is not None:
             self._for_page.drop()
         self._for_page = request
@@ -117,10 +114,6 @@ class HubController(Controller):
         self._set(replace(self._downloads[download.file], state=state))
 
     @Slot(Download)
-    def _resume(self, download: Download) -> None:
-        self._download(download.file)
-
-    @Slot(Download)
     def _ask_discard(self, download: Download) -> None:
         if download.num_bytes:
             ask_discard(download, self._dialog, partial(self._discard, download))
@@ -150,7 +143,7 @@ class HubController(Controller):
         self._page.suggestions.show_state(self.tr("Asking…"), can_check=False)
         request = self._bridge.ask(self._engine.hub.check_suggestions)
         request.answered.connect(self._on_checked)
-        request.failed.connect(self._on_check_failed)
+        request.failed.connect(lambda failure: self._page.suggestions.show_state(failure.sentence, can_retry=True))
 
     @Slot()
     def _list(self) -> None:
@@ -162,7 +155,7 @@ class HubController(Controller):
     def _list_suggestions(self) -> None:
         request = self._bridge.ask(self._engine.library.suggestions)
         request.answered.connect(self._on_suggested)
-        request.failed.connect(self._on_suggesting_failed)
+        request.failed.connect(lambda failure: self._page.suggestions.show_state(failure.sentence))
 
     # What the engine says
 
@@ -175,7 +168,7 @@ class HubController(Controller):
         self._show_suggestions()
 
     def kept(self) -> tuple[dict[HubFile, Download], dict[HubFile, Request[Downloaded]]]:
-        """Why one failed is said in words: it waits to be resumed, as after a start."""
+        """Failed downloads wait to be resumed, as after a start: the reason is in words."""
         paused = DownloadState.PAUSED
         downloads = {
             file: replace(each, state=paused, problem="") if each.state is DownloadState.FAILED else each
@@ -191,7 +184,7 @@ class HubController(Controller):
 
     @Slot(object)
     def _on_progress(self, progress: Downloading) -> None:
-        self._window.notices.dismiss(NUDGE)
+        self._window.notices.dismiss(SUBJECT)
         file = self._file_of(self.sender())
         is_pausing = self._downloads[file].state is DownloadState.PAUSING
         state = DownloadState.PAUSING if is_pausing else DownloadState.RUNNING
@@ -210,7 +203,7 @@ class HubController(Controller):
             self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
 
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
-        """Downloads that wait to be resumed. Those under way are left alone: more is known of them here."""
+        """Adds downloads that wait to be resumed. Those under way are left alone: more is known of them here."""
         waiting = dict(downloads)
         for file, known in list(self._downloads.items()):
             if known.state is DownloadState.PAUSED and known.num_bytes and file not in waiting:
@@ -224,14 +217,6 @@ class HubController(Controller):
         sibling = sibling_beside(found.files)
         self._page.show_hint("" if sibling is None else sibling_words(sibling.name, sibling.size_bytes))
 
-    @Slot(object)
-    def _show_search_failed(self, failure: Failure) -> None:
-        self._page.show_search_failed(failure.sentence)
-
-    @Slot(object)
-    def _show_files_failed(self, failure: Failure) -> None:
-        self._page.show_files_failed(failure.sentence)
-
     def _on_checked(self, found: Sequence[tuple[HubFile, HubFile | None]]) -> None:
         self._found = dict(found)
         self._page.suggestions.show_state(self.tr("The list was checked."))
@@ -239,7 +224,7 @@ class HubController(Controller):
 
     @Slot(object)
     def _on_download_failed(self, failure: Failure) -> None:
-        """Also if it was paused."""
+        """Handles failed and paused downloads."""
         file = self._file_of(self.sender())
         del self._under_way[file]
         stopped = replace(self._downloads[file], state=DownloadState.PAUSED, bytes_per_s=0.0)
@@ -254,14 +239,6 @@ class HubController(Controller):
         return next(file for file, each in self._under_way.items() if each is request)
 
     @Slot(object)
-    def _on_check_failed(self, failure: Failure) -> None:
-        self._page.suggestions.show_state(failure.sentence, can_retry=True)
-
-    @Slot(object)
-    def _on_suggesting_failed(self, failure: Failure) -> None:
-        self._page.suggestions.show_state(failure.sentence)
-
-    @Slot(object)
     def _show_failure(self, failure: Failure) -> None:
         self._dialog.show_words(failure.sentence)
 
@@ -272,7 +249,7 @@ class HubController(Controller):
             self._page.suggestions.show_suggestions(rank(self._suggestions, *self._room(), self._found))
 
     def _room(self) -> tuple[int, int]:
-        """Bytes: all memory of this machine, and what is free on the disk."""
+        """All memory of this machine, and the free disk space, in bytes."""
         return psutil.virtual_memory().total, free_disk(self._folder)
 
     def _set(self, download: Download) -> None:
@@ -283,3 +260,40 @@ class HubController(Controller):
         downloads = tuple(self._downloads.values())
         self._page.downloads.show_downloads(downloads)
         self._page.set_busy_files(frozenset(download.file for download in downloads if download.state in _BUSY))
+
+
+class Nudge(Controller):
+    """Stays from the first reply on until there is another model, or the user has dismissed it: then for good. Before
+    that, the welcome says the same."""
+
+    def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
+        super().__init__(window, bridge)
+        self._keeper = keeper
+        self._is_starter_alone = self._has_servers = False
+        bridge.listen(TargetsListed, self._on_targets)
+        bridge.listen(ServersListed, self._on_servers)
+        bridge.listen(ReplyFinished, self._on_finished)
+
+    def _on_targets(self, event: TargetsListed) -> None:
+        self._is_starter_alone = bool(event.targets) and all(target.is_starter for target in event.targets)
+        self._show()
+
+    def _on_servers(self, event: ServersListed) -> None:
+        self._has_servers = any(each.models for each in event.servers)
+        self._show()
+
+    def _on_finished(self, _event: ReplyFinished) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        settings, notices = self._keeper.settings, self._window.notices
+        if not self._is_starter_alone or self._has_servers or settings.nudge_dismissed or not settings.has_chatted:
+            notices.dismiss(SUBJECT)
+        elif SUBJECT not in notices.shown:
+            sentence = self.tr("Only the small starter model is installed. A bigger one answers far better.")
+            find = self.tr("Find a model"), self._window.models_action.trigger
+            notices.show_notice(SUBJECT, sentence, (find,)).closed.connect(self._on_dismissed)
+
+    @Slot()
+    def _on_dismissed(self) -> None:
+        self._keeper.note(nudge_dismissed=True)

@@ -15,7 +15,7 @@ from app.text.hub_files import FileAdvice
 from app.text.translation import QT_TRANSLATE_NOOP
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.parts import Sentences, button, set_up, words
+from app.widgets.parts import Sentences, button, set_up, show_text, words
 from app.widgets.rows_view import RowsOrWords, RowsView
 from engine.values.targets import HubFile, HubModel
 
@@ -24,19 +24,12 @@ _NO_REPOSITORY = QT_TRANSLATE_NOOP("HubPage", "Choose a model on the left to see
 
 class HubPage(QWidget):
     """What the app suggests; after a search, the models that match on the left and the files of one of them on the
-    right. Downloads are below.
+    right. Downloads are below."""
 
-    Signals:
-        search_requested(str): ask the hub for models by these words.
-        files_requested(str): list the files of this repository.
-        download_requested(HubFile): download this file.
-        check_requested(): ask the hub about the suggested files.
-    """
-
-    search_requested = Signal(str)
-    files_requested = Signal(str)
-    download_requested = Signal(HubFile)
-    check_requested = Signal()
+    search_requested = Signal(str)  # ask the hub for models by these words
+    files_requested = Signal(str)  # list the files of this repository
+    download_requested = Signal(HubFile)  # download this file
+    check_requested = Signal()  # ask the hub about the suggested files
 
     def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
         """`host` is the hub's, such as `huggingface.co`."""
@@ -77,13 +70,13 @@ class HubPage(QWidget):
 
     @Slot()
     def show_suggestions(self) -> None:
-        """In place of what was found."""
+        """Replaces the search results by suggestions."""
         self.back_button.hide()
         self._stack.setCurrentWidget(self.suggestions)
         self.focus_list()
 
     def focus_list(self) -> None:
-        """The keyboard chooses from what is shown."""
+        """Gives the keyboard to the list that is shown."""
         view = self.suggestions.view if self._stack.currentWidget() is self.suggestions else self.models_view
         view.setFocus()
 
@@ -132,12 +125,11 @@ class HubPage(QWidget):
         self.files.show_words(sentence, can_retry=True)
 
     def show_hint(self, text: str) -> None:
-        """What is to know of this model besides its files; a sentence, or none."""
-        self.hint.setText(text)
-        self.hint.setVisible(bool(text))
+        """Shows a sentence about the model besides its files, or none."""
+        show_text(self.hint, text)
 
     def set_busy_files(self, files: frozenset[HubFile]) -> None:
-        """Those that need no download: they are here, or are being downloaded."""
+        """Sets files that need no download, as they are here or on their way."""
         self._busy = files
         self.suggestions.set_busy_files(files)
         self._on_file(self.files_view.current_key)

@@ -52,7 +52,7 @@ class LibraryController(Controller):
         self.dialog = dialog
         picker, page = window.target_bar.picker, dialog.library
         picker.chosen.connect(self.choose)
-        picker.estimate_wanted.connect(self._estimate_by_reference)
+        picker.estimate_wanted.connect(lambda reference: self._estimate(Path(reference)))
         picker.add_files_requested.connect(self._add_files)
         picker.add_folder_requested.connect(self._add_folder)
         picker.find_requested.connect(dialog.open_hub)
@@ -82,14 +82,14 @@ class LibraryController(Controller):
 
     @Slot()
     def list_all(self) -> None:
-        """Also whenever the library is opened, as files may have come and gone."""
+        """Lists the models, also whenever the library is opened, as files may have come and gone."""
         self._failing(self._bridge.ask(self._engine.library.report))
 
     # What the user wants
 
     @Slot(str)
     def choose(self, reference: str) -> None:
-        """Has the model loaded, after a question if it may not fit."""
+        """Loads the model, after a question if it may not fit."""
         if reference == self._in_use:
             self._window.target_bar.cancel_requested.emit()  # of what is being loaded in its place
         else:
@@ -97,7 +97,7 @@ class LibraryController(Controller):
 
     @Slot()
     def _give_up(self) -> None:
-        """The user has cancelled the loading: no more questions about it."""
+        """Ends all questions about a load that the user has cancelled."""
         for each in (self._chosen, self._refused):
             if each is not None:
                 each.drop()
@@ -130,17 +130,13 @@ class LibraryController(Controller):
     @Slot(object)
     @Slot(object, TargetSettings)
     def _estimate(self, path: Path, settings: TargetSettings | None = None) -> Request[MemoryEstimate]:
-        """With other settings than its own, if there are any."""
+        """Estimates the memory, with these settings in place of the model's own if given."""
         request = self._begin_estimate(path, settings)
         request.failed.connect(partial(self._show_no_estimate, path))
         return request
 
-    @Slot(str)
-    def _estimate_by_reference(self, reference: str) -> None:
-        self._estimate(Path(reference))
-
     def _begin_estimate(self, path: Path, settings: TargetSettings | None = None) -> Request[MemoryEstimate]:
-        """The caller says what follows if it fails."""
+        """Estimates; the caller handles a failure."""
         wanted = (settings or self._own_settings(path)).filled_up(self._target.settings)
         request = self._bridge.ask(self._engine.library.estimate, path, wanted)
         request.answered.connect(partial(self._show_estimate, path, wanted))
@@ -158,7 +154,7 @@ class LibraryController(Controller):
 
     @Slot(str)
     def _load(self, reference: str) -> None:
-        """A model on a server takes no memory here."""
+        """Loads a model; one on a server needs no memory here."""
         self._give_up()  # another target is wanted now
         if is_reference(reference):
             self._target.choose(reference)
@@ -169,13 +165,13 @@ class LibraryController(Controller):
         self._chosen.failed.connect(lambda _failure: self._begin_loading(path))  # whose failure says what is wrong
 
     def _failing(self, request: Request[Any]) -> Request[Any]:
-        """The same request, whose failure is shown."""
+        """Shows the failure of the request, and returns it."""
         request.failed.connect(self._on_failed)
         return request
 
     @Slot(object)
     def _on_refused(self, order: LoadOrder) -> None:
-        """A target could not be loaded: was there too little memory?"""
+        """Finds out whether a target was refused for lack of memory."""
         if not order.anyway and order.target != STARTER and not is_reference(order.target):
             path = Path(order.target)
             self._refused = self._estimate(path)
@@ -284,7 +280,7 @@ class LibraryController(Controller):
         return next((target for target in self._targets or () if target.path == path), None)
 
     def _settings_in_use(self) -> TargetSettings:
-        """Its own, as they are now; of a model on a server there are none."""
+        """The current own settings of the model in use; a model on a server has none."""
         return self._own_settings(Path(self._in_use))
 
     def _show_in_use(self) -> None:
@@ -296,7 +292,7 @@ class LibraryController(Controller):
         self.dialog.library.set_drafter(self._drafters.get(self._name_in_use))
 
     def _front(self) -> QWidget:
-        """Where questions are asked."""
+        """The window that asks questions."""
         return self.dialog if self.dialog.isVisible() else self._window
 
 
@@ -308,8 +304,8 @@ def connect_library(
     folder: Path,
     sampling_for_all: SamplingSettings,
 ) -> LibraryController:
-    """The library with the page of the hub, and forms of its models. `folder` holds all files of the program. The
-    window owns what is made here."""
+    """Builds the library with the hub page and the quantizations of its models. `folder` holds all files of the
+    program. The window owns what is made here."""
     endpoint = os.environ.get("HF_ENDPOINT") or _HUB
     dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
     library = LibraryController(window, dialog, bridge, target)

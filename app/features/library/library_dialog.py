@@ -21,15 +21,10 @@ _SIZE_PX = (920, 640)
 
 
 class LibraryDialog(Dialog):
-    """Two pages: the models that are here, and those on the hub. Files and folders can be dropped on it.
+    """Two pages: the models that are here, and those on the hub. Files and folders can be dropped on it."""
 
-    Signals:
-        dropped(object): add these paths (a tuple).
-        opened(): it is shown now.
-    """
-
-    dropped = Signal(object)
-    opened = Signal()
+    dropped = Signal(object)  # add these paths (a tuple)
+    opened = Signal()  # it is shown now
 
     def __init__(
         self, keeper: ThemeKeeper, sampling_for_all: SamplingSettings, host: str, parent: QWidget | None = None
@@ -54,7 +49,7 @@ class LibraryDialog(Dialog):
         in_column([Placed(self.tabs, 1), foot], inside=self, margins=(16, 10, 16, 12), spacing=10)
 
     def show_words(self, text: str) -> None:
-        """The result of what the user wanted last, or why there is none; a sentence."""
+        """Shows the outcome of the last action."""
         self.words.setText(text)
 
     def open_library(self) -> None:
@@ -69,7 +64,7 @@ class LibraryDialog(Dialog):
         self.show_hub()
 
     def show_suggestion(self, file: HubFile) -> None:
-        """One of those that the app suggests, with what there is to know of it."""
+        """Opens one of the suggested models."""
         self.open_hub()
         self.hub.show_suggestions()
         self.hub.suggestions.point_at(file)
@@ -106,6 +101,5 @@ class LibraryDialog(Dialog):
 
 
 def _model_paths(event: QDropEvent) -> tuple[Path, ...]:
-    """The model files and folders that are being dropped."""
     paths = (Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile())
     return tuple(path for path in paths if path.suffix.lower() == ".gguf" or path.is_dir())

@@ -1,4 +1,4 @@
-"""The library's models in a list, and beside it the current one."""
+"""The list of the library's models, and the current one next to it."""
 
 from __future__ import annotations
 
@@ -27,26 +27,17 @@ _LIST_PX = 300
 
 class LibraryPage(QWidget):
     """The library: a list with a search field, and the details and options of the current model.
+    Most of its signals carry the path of a model's file."""
 
-    Signals, most of them with the path of a model's file:
-        use_requested(str), load_again_requested(str): load it; load it again, as it is in use. Its reference.
-        options_changed(object, TargetOptions): these are its options from now on.
-        estimate_wanted(object, TargetSettings): show how much memory it takes with these settings.
-        folder_requested(object), remove_requested(object): open the folder of its file; remove it from the library.
-        quantizations_requested(object): measure and compare its forms.
-        drafter_requested(): show who drafts for the model in use.
-        add_files_requested(), add_folder_requested(), find_requested(), servers_requested(): the buttons were pressed.
-    """
-
-    use_requested = Signal(str)
-    load_again_requested = Signal(str)
-    options_changed = Signal(object, TargetOptions)
-    estimate_wanted = Signal(object, TargetSettings)
-    folder_requested = Signal(object)
-    remove_requested = Signal(object)
-    quantizations_requested = Signal(object)
-    drafter_requested = Signal()
-    add_files_requested = Signal()
+    use_requested = Signal(str)  # load it; its reference
+    load_again_requested = Signal(str)  # load it again, as it is in use; its reference
+    options_changed = Signal(object, TargetOptions)  # these are its options from now on
+    estimate_wanted = Signal(object, TargetSettings)  # show how much memory it takes with these settings
+    folder_requested = Signal(object)  # open the folder of its file
+    remove_requested = Signal(object)  # remove it from the library
+    quantizations_requested = Signal(object)  # measure and compare its forms
+    drafter_requested = Signal()  # show who drafts for the model in use
+    add_files_requested = Signal()  # this and the next three: the buttons were pressed
     add_folder_requested = Signal()
     find_requested = Signal()
     servers_requested = Signal()
@@ -59,7 +50,7 @@ class LibraryPage(QWidget):
         self.search = search_line(self.tr("Search your models"), self, self._show_rows)
         self.view = RowsView(keeper, self.tr("Models"), uses_on_click=False, parent=self)
         self.view.pointed_at.connect(self._show_pointed_at)
-        self.view.used.connect(self._on_used)
+        self.view.used.connect(lambda key: self.use_requested.emit(str(key)))
         self.view.delete_pressed.connect(self._on_remove)
         self.list = RowsOrWords(self.view, self)
         self.hint = words("", self, kind="quiet")
@@ -85,7 +76,7 @@ class LibraryPage(QWidget):
 
     @property
     def target(self) -> LibraryTarget | None:
-        """The one that is shown."""
+        """The target that is shown."""
         return self.details.target if self.details.isVisibleTo(self) else None
 
     def set_targets(self, targets: tuple[LibraryTarget, ...]) -> None:
@@ -103,22 +94,22 @@ class LibraryPage(QWidget):
         self._show_pointed_at()
 
     def set_drafter(self, choice: DrafterChoice | None) -> None:
-        """Who drafts for the model in use."""
+        """Sets who drafts for the model in use."""
         self.details.set_choice(choice)
         self._show_pointed_at()
 
     def set_for_all(self, sampling: SamplingSettings) -> None:
-        """All chats have another sampling now."""
+        """Sets the sampling of all chats."""
         self.details.form.sampling.set_for_all(sampling)
         self._ask_for_estimate()
 
     def show_estimate(self, path: Path, settings: TargetSettings, estimate: MemoryEstimate) -> None:
-        """If it is still the model that is shown. `settings` are the model's own."""
+        """Shows the estimate, if its model is still shown. `settings` are the model's own."""
         if self.target is not None and self.target.path == path and self.details.form.options.settings == settings:
             self.details.form.show_estimate(estimate)
 
     def show_no_estimate(self, path: Path, sentence: str) -> None:
-        """Why it could not be estimated."""
+        """Shows why the memory could not be estimated."""
         if self.target is not None and self.target.path == path:
             self.details.form.show_no_estimate(sentence)
 
@@ -202,10 +193,6 @@ class LibraryPage(QWidget):
         self.details.form.flush()
         if self.target is not None:
             self.use_requested.emit(self.target.reference)
-
-    @Slot(object)
-    def _on_used(self, key: object) -> None:
-        self.use_requested.emit(str(key))
 
     @Slot()
     def _on_load_again(self) -> None:

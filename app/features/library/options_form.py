@@ -32,15 +32,10 @@ _ABOUT_PROMPT = QT_TRANSLATE_NOOP(
 
 class OptionsForm(QWidget):
     """Shows the options of one target and takes others; changes take effect at once. The minimum of a number's field
-    means None.
+    means None."""
 
-    Signals:
-        changed(TargetOptions): the user wants these from now on.
-        load_again_requested(): load the target in use again.
-    """
-
-    changed = Signal(TargetOptions)
-    load_again_requested = Signal()
+    changed = Signal(TargetOptions)  # the user wants these from now on
+    load_again_requested = Signal()  # load the target in use again
 
     def __init__(self, sampling_for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,17 +67,17 @@ class OptionsForm(QWidget):
         self.show_loaded(False, False)
 
     def show_options(self, options: TargetOptions, trained_context: int) -> None:
-        """Of another target. `trained_context` is in tokens; 0: not known. Text that was typed for the one before is
-        taken first."""
+        """Shows the options of another target, after taking over what was typed for the previous one. `trained_context`
+        is in tokens; 0: unknown."""
         self.flush()
         self._fill(options, trained_context)
 
     def show_drafter(self, drafter: str | None) -> None:
-        """It was chosen for this target elsewhere."""
+        """Takes the drafter, which was chosen elsewhere."""
         self.options = replace(self.options, drafter=drafter)
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
-        """The memory that the target needs with these settings."""
+        """Shows the memory that these settings need."""
         parts = self.tr("{memory} ({weights} weights, {context} context, {work} work)").format(
             memory=memory_words(estimate),
             weights=size_words(estimate.weights),
@@ -95,12 +90,12 @@ class OptionsForm(QWidget):
         self.fields["gpu_layers"].setEnabled(bool(estimate.gpu.support.devices))
 
     def show_no_estimate(self, sentence: str = "") -> None:
-        """Why there is none; without a sentence, it is being made."""
+        """Shows why there is no estimate; without a sentence, it is on its way."""
         self.memory.setText(sentence or self.tr("Estimating its memory…"))
         restyle(self.memory, kind="quiet")
 
     def show_loaded(self, is_in_use: bool, differs: bool) -> None:
-        """Whether the target is in use, and was loaded with other settings than these."""
+        """Says whether the target is in use, and whether it was loaded with other settings than these."""
         self.load_again_button.setVisible(is_in_use and differs)
         self.when.setText(
             self.tr("The loaded model still uses its previous settings.")
@@ -109,7 +104,7 @@ class OptionsForm(QWidget):
         )
 
     def flush(self) -> None:
-        """Takes text that was typed a moment ago."""
+        """Takes over text typed a moment ago."""
         if self._rest.isActive():
             self._on_changed()
 
@@ -209,7 +204,7 @@ class OptionsForm(QWidget):
         self.changed.emit(self.options)
 
     def _usual(self) -> TargetOptions:
-        """As for all models, but for the drafter, which is chosen elsewhere."""
+        """The options for all models, except for the drafter, which is chosen elsewhere."""
         return TargetOptions(drafter=self.options.drafter)
 
     @Slot()

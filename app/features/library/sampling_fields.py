@@ -28,13 +28,9 @@ _FIELD_PX = 100
 
 
 class SamplingFields(QWidget):
-    """Shows the sampling of one model, which is that of all chats unless the user wants otherwise.
+    """Shows the sampling of one model, which is that of all chats unless the user wants otherwise."""
 
-    Signals:
-        changed(): the user wants another `sampling`.
-    """
-
-    changed = Signal()
+    changed = Signal()  # the user wants another `sampling`
 
     def __init__(self, for_all: SamplingSettings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,7 +54,7 @@ class SamplingFields(QWidget):
         self.show_sampling(None)
 
     def set_for_all(self, sampling: SamplingSettings) -> None:
-        """All chats have another sampling now."""
+        """Sets the sampling of all chats."""
         self._for_all = sampling
         if self.sampling is None:
             self.show_sampling(None)

@@ -20,15 +20,10 @@ from engine.values.targets import HubFile
 
 
 class SuggestionsView(QWidget):
-    """A list, and beside it what to know of the current model, with a button to download it.
+    """A list, next to facts about the current model and a button to download it."""
 
-    Signals:
-        download_requested(HubFile): download this file.
-        check_requested(): ask the hub whether it has these files.
-    """
-
-    download_requested = Signal(HubFile)
-    check_requested = Signal()
+    download_requested = Signal(HubFile)  # download this file
+    check_requested = Signal()  # ask the hub whether it has these files
 
     def __init__(self, keeper: ThemeKeeper, host: str, parent: QWidget | None = None) -> None:
         """`host` is the hub's."""
@@ -57,25 +52,25 @@ class SuggestionsView(QWidget):
         self._show_current()
 
     def show_suggestions(self, advice: Sequence[SuggestionAdvice]) -> None:
-        """The current one stays the current one."""
+        """Shows the suggestions, keeping the current one."""
         self._advice = {each.suggestion.file: each for each in advice}
         self.view.set_rows([suggestion_row(each) for each in advice])
         self.view.point_at_first()
         self._point_at_wanted()
 
     def point_at(self, file: HubFile) -> None:
-        """Now, or as soon as it is listed."""
+        """Selects a file, once it is listed."""
         self._wanted = file
         self._point_at_wanted()
 
     def show_state(self, sentence: str, can_check: bool = True, can_retry: bool = False) -> None:
-        """What came of asking the hub."""
+        """Shows the outcome of asking the hub."""
         self.state.setText(sentence)
         self.check_button.setText(self.tr("Retry") if can_retry else self.tr("Check the list"))
         self.check_button.setEnabled(can_check)
 
     def set_busy_files(self, files: frozenset[HubFile]) -> None:
-        """Those that need no download: they are here, or are being downloaded."""
+        """Sets files that need no download, as they are here or on their way."""
         self._busy = files
         self._show_current()
 

@@ -40,16 +40,11 @@ class TargetController(Controller):
     asked for again when the user wants it.
 
     A target is known by its reference: what `LoadOrder` takes, a path or that of a model on a server.
-
-    Signals:
-        loading_begun(TargetSettings): a target is being loaded, with these settings for all targets.
-        refused(LoadOrder): a target could not be loaded.
-        servers_known(): which servers there are, or that this cannot be known.
     """
 
-    loading_begun = Signal(TargetSettings)
-    refused = Signal(object)
-    servers_known = Signal()
+    loading_begun = Signal(TargetSettings)  # a target is being loaded, with these settings for all targets
+    refused = Signal(object)  # (LoadOrder) a target could not be loaded
+    servers_known = Signal()  # which servers there are, or that this cannot be known
 
     def __init__(self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
         super().__init__(window, bridge)
@@ -71,26 +66,25 @@ class TargetController(Controller):
 
     @property
     def settings(self) -> TargetSettings:
-        """Of all targets, from the next loading on."""
+        """The settings of all targets, from the next load on."""
         return self._keeper.settings.target_settings()
 
     @property
     def choices(self) -> tuple[tuple[TargetChoice, str], ...]:
-        """All targets that there are, with their references: first those of the library."""
+        """All targets with their references, the library's first."""
         here = ((TargetChoice(each.name, each.identity), each.reference) for each in self.library)
         models = (model for server in self.servers or () for model in server.models)
         return (*here, *((TargetChoice(each.name, each.identity), each.reference) for each in models))
 
     def use_servers(self, servers: tuple[RemoteServer, ...]) -> None:
-        """Those the user has now."""
         self.servers = servers
         self.servers_known.emit()
 
     def load(
         self, target: str, anyway: bool = False, is_chosen: bool = False, identity: str = "", by_itself: bool = False
     ) -> None:
-        """`identity` is what the target was when the user chose it, see `LoadOrder`; the library may know better.
-        `by_itself`: as at every start, unless the program did not survive it."""
+        """`identity` is the target's at the time of the user's choice, see `LoadOrder`; the library may know better.
+        `by_itself`: loaded at the start, unless the program did not survive it."""
         self._cancel()
         named = (each for each in self.library if target == each.reference or (target == STARTER and each.is_starter))
         listed = next(named, None)
@@ -108,18 +102,18 @@ class TargetController(Controller):
 
     @Slot(str)
     def choose(self, target: str, anyway: bool = False) -> None:
-        """The user's own choice: the next start will load it too."""
+        """Loads the user's choice, also at the next start."""
         self.load(target, anyway, is_chosen=True)
 
     @Slot(bool)
     def _on_thinking_switched(self, thinks: bool) -> None:
-        """Of the model in use, from the next reply on."""
+        """Changes the model in use, from its next reply on."""
         if self.in_use is not None:
             self._keeper.note(thinking=self._keeper.settings.thinking | {self.in_use.identity: thinks})
 
     @Slot()
     def load_again(self) -> None:
-        """The target in use, or the one being loaded, with the settings as they are now."""
+        """Loads the target in use, or the one being loaded, with the present settings."""
         if self._loading is not None:
             order = self._loading.order
             self.load(order.target, is_chosen=self._loading.is_chosen, identity=order.identity)
@@ -143,7 +137,7 @@ class TargetController(Controller):
         self._show_progress(event.name, event.progress)
 
     def _show_progress(self, name: str, progress: float) -> None:
-        """A server is asked, and nothing is loaded."""
+        """Shows the progress; a server is only asked, as nothing is loaded."""
         wanted = "" if self._loading is None else self._loading.order.target
         if is_reference(wanted):
             self._window.target_bar.show_asking(name, host_words(split_reference(wanted)[0]))
@@ -205,7 +199,7 @@ class TargetController(Controller):
     # In another window
 
     def kept(self) -> tuple[str, ...]:
-        """The subjects of the notices that are shown."""
+        """The notices that are shown."""
         return tuple(each for each in (_MISSING, _SUSPECT, _SILENT) if each in self._window.notices.shown)
 
     def resume(self, kept: tuple[str, ...]) -> None:
@@ -259,7 +253,7 @@ class TargetController(Controller):
 
     @Slot()
     def _locate(self) -> None:
-        """The library keeps what was set for the model if the file is that model, and adds it if it is another one."""
+        """Asks for the file. The library keeps the model's settings if it is the same model, and adds it otherwise."""
         if self._missing is None:
             return
         gone = Path(self._missing.target)
@@ -271,7 +265,7 @@ class TargetController(Controller):
             self.choose(path)
 
     def _end_missing(self, target: TargetInfo) -> None:
-        """The user has chosen a model that is there."""
+        """Ends the notice: the user has chosen a model that is there."""
         missing, self._missing = self._missing, None
         self._window.notices.dismiss(_MISSING)
         is_located = missing is not None and self._located != "" and Path(self._located) == Path(target.path)

@@ -44,7 +44,7 @@ _NAMES = (
     QT_TRANSLATE_NOOP("TargetDetailsView", "Checking guesses"),
     QT_TRANSLATE_NOOP("TargetDetailsView", "Other quantizations"),
 )
-_INSIDE_PX = 6  # of a field, beside its text
+_INSIDE_PX = 6  # of a field, left and right of its text
 
 
 class TargetDetailsView(ScrollingPage):
@@ -82,7 +82,7 @@ class TargetDetailsView(ScrollingPage):
         self.setWidget(inside)
 
     def show_target(self, target: LibraryTarget, is_in_use: bool) -> None:
-        """Of the same target as before, options that are being changed stay as they are."""
+        """Shows a target. If it is the one shown already, options that are being changed are kept."""
         is_another = self.target is None or self.target.path != target.path
         if is_another:
             self.form.flush()  # for the target before
@@ -110,7 +110,7 @@ class TargetDetailsView(ScrollingPage):
             self.verticalScrollBar().setValue(0)
 
     def set_choice(self, choice: DrafterChoice | None) -> None:
-        """Who drafts for the model in use; shown with the next `show_target`."""
+        """Sets who drafts for the model in use; shown by the next `show_target`."""
         self._choice = choice
 
     def show_drafter(self, own: str | None, choice: DrafterChoice | None) -> None:
@@ -126,7 +126,7 @@ class TargetDetailsView(ScrollingPage):
         )
         for name, value in zip(_NAMES, self.values, strict=True):
             label = words(self.tr(name), inside, kind="quiet")
-            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)  # beside the first line
+            label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)  # level with the first line
             facts.addRow(label, value)
         facts.addRow(words(self.tr("File"), inside, kind="quiet"), self.file)
         self._drafter_row = facts.rowCount()
@@ -172,7 +172,7 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
 
 
 def _facts(target: LibraryTarget) -> dict[str, str]:
-    """By names of `_NAMES`."""
+    """The known facts, by their keys in `_NAMES`."""
     used = day_words(target.last_used_at) if target.last_used_at else Library.tr("never")
     file = {"Size": size_words(target.size_bytes), "Last used": used}
     details = target.details
@@ -196,7 +196,7 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
 
 
 def _measured(target: LibraryTarget) -> dict[str, str]:
-    """Of the form that is used; what is not known is left out."""
+    """Figures of the quantization in use; unknown ones are left out."""
     figures = figures_of(target.starter_quantization, target.tuned)
     found = {} if figures is None else {"Speed here": speed_here(figures), "Checking guesses": checking(figures)}
     if target.starter_quantization:

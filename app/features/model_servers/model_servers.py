@@ -30,7 +30,7 @@ class ModelServersController(Controller):
         self._engine = bridge.engine.remote
         self._servers: tuple[RemoteServer, ...] = ()
         self._sightings: dict[str, Sighting] = {}  # by address
-        self._key_notice: str | None = None  # None: not told yet
+        self._key_notice: str | None = None  # None: not known yet
         self._problem = ""  # why it is not known which servers there are
         self._look: Request[Any] | None = None  # on behalf of the form
         self._asked: dict[str, Request[Any]] = {}  # looks at servers that are kept, by address
@@ -47,7 +47,7 @@ class ModelServersController(Controller):
 
     @property
     def dialog(self) -> ModelServersDialog:
-        """Made when it is first needed."""
+        """The dialog, made on first use."""
         if self._dialog is None:
             self._dialog = dialog = ModelServersDialog(self._window)
             dialog.check_requested.connect(self._ask)
@@ -85,7 +85,7 @@ class ModelServersController(Controller):
 
     @Slot(str)
     def _ask(self, address: str) -> None:
-        """Which models it has now."""
+        """Asks a server for its present models."""
         server = self._find(address)
         if server is None or address in self._asked or address in self._leaving:
             return
@@ -114,7 +114,7 @@ class ModelServersController(Controller):
         self._end_asking(replaces)
         request = self._bridge.ask(self._engine.save, server, key, replaces)
         request.answered.connect(partial(self._on_saved, not replaces))
-        request.failed.connect(self._on_save_failed)
+        request.failed.connect(lambda failure: self.dialog.form.show_problem(failure.sentence))
 
     @Slot(str)
     def _ask_to_remove(self, address: str) -> None:
@@ -134,7 +134,7 @@ class ModelServersController(Controller):
         request.failed.connect(partial(self._on_remove_failed, server.address))
 
     def _end_asking(self, address: str) -> None:
-        """To keep what a look tells would bring back what is removed, or was changed."""
+        """Drops the request: storing its answer would restore what has been removed or changed."""
         if (request := self._asked.pop(address, None)) is not None:
             request.drop()
             self._note(address, Sighting())
@@ -154,7 +154,7 @@ class ModelServersController(Controller):
 
     @Slot(object)
     def _on_not_listed(self, failure: Failure) -> None:
-        """What waits for the servers goes on without them."""
+        """Goes on without servers."""
         self._problem = failure.sentence
         self._window.toasts.show_error(failure.sentence)
         self._target.use_servers(self._target.servers or ())
@@ -162,11 +162,11 @@ class ModelServersController(Controller):
 
     @Slot(object)
     def _on_ready(self, event: TargetReady) -> None:
-        """Its server was asked for its models on the way."""
+        """Updates the server, whose models were listed while loading."""
         server = event.target.server
         if server is None:
             return
-        if self._target.servers is not None:  # else they are told soon, as they are by now
+        if self._target.servers is not None:  # else they are announced soon
             self._use(tuple(server if each.address == server.address else each for each in self._servers))
         self._note(server.address, Sighting(is_there=True))
 
@@ -175,7 +175,7 @@ class ModelServersController(Controller):
             self._note(split_reference(event.order.target)[0], Sighting(sentence=event.sentence))
 
     def _on_looked(self, seen: ServerSeen | ServerUntrusted) -> None:
-        """On behalf of the form."""
+        """Shows the form what its look at the server found."""
         self._look = None
         if isinstance(seen, ServerUntrusted):
             self._note_untrusted(seen)
@@ -211,7 +211,7 @@ class ModelServersController(Controller):
         self._note(address, Sighting(sentence=failure.sentence))
 
     def _note_untrusted(self, seen: ServerUntrusted) -> None:
-        """Nothing is sent there until the user has decided."""
+        """Notes a server that gets nothing until the user decides."""
         if self._find(seen.address) is not None:
             self._note(seen.address, Sighting(sentence=seen.sentence))
 
@@ -223,10 +223,6 @@ class ModelServersController(Controller):
         self.dialog.show_words(words.format(server=server.name))
         if self.dialog.choose_button.isEnabled():
             self.dialog.choose_button.setFocus()
-
-    @Slot(object)
-    def _on_save_failed(self, failure: Failure) -> None:
-        self.dialog.form.show_problem(failure.sentence)
 
     def _on_removed(self, server: RemoteServer, _answer: None) -> None:
         self._leaving.discard(server.address)

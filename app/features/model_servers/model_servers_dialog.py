@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal, SignalInstance, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 
 from app.features.model_servers.server_form import ModelServerForm, agreed_words, facts_words
@@ -15,16 +14,14 @@ from app.text.places import place_words
 from app.text.unseen import one_line
 from app.widgets.dialog_parts import Dialog
 from app.widgets.layouts import Placed, ScrollingPage, Stretch, in_column, in_row
-from app.widgets.parts import ElidedLabel, Sentences, button, discard, set_up, words
+from app.widgets.parts import ElidedLabel, Sentences, announce, button, discard, set_up, words
 from engine.values.remote import RemoteServer
 
 
 class ModelServerCard(QFrame):
-    """Signals, with its address:
-    check_requested(str), change_requested(str), remove_requested(str): its buttons were pressed.
-    """
+    """One server; its signals carry its address."""
 
-    check_requested = Signal(str)
+    check_requested = Signal(str)  # this and the next two: its buttons were pressed
     change_requested = Signal(str)
     remove_requested = Signal(str)
 
@@ -51,7 +48,7 @@ class ModelServerCard(QFrame):
         return button(text, "outlined", self, lambda: signal.emit(self.server.address))
 
     def show_server(self, server: RemoteServer, sighting: Sighting | None) -> None:
-        """As it is set up now, at the same address."""
+        """Shows the current settings of the server at this address."""
         self.server = server
         self.name.set_words(server.name)
         self.place.set_words(place_words(server.address))
@@ -69,15 +66,11 @@ _SIZE_PX = (640, 600)
 
 class ModelServersDialog(Dialog):
     """A card for each, a form for one more or to change one, and below them what came of the last action.
+    Its signals carry the address of a server."""
 
-    Signals, with the address of a server:
-        check_requested(str), remove_requested(str): ask it; take it off the list.
-        choose_requested(): choose one of their models.
-    """
-
-    check_requested = Signal(str)
-    remove_requested = Signal(str)
-    choose_requested = Signal()
+    check_requested = Signal(str)  # ask it
+    remove_requested = Signal(str)  # take it off the list
+    choose_requested = Signal()  # choose one of their models
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -119,7 +112,7 @@ class ModelServersDialog(Dialog):
     def show_servers(
         self, servers: Sequence[RemoteServer], sightings: Mapping[str, Sighting], problem: str = ""
     ) -> None:
-        """`sightings`: what came of asking them, by address. `problem`: why it is not known which there are."""
+        """`sightings`: outcomes of asking them, by address. `problem`: why the list is unknown."""
         addresses = {each.address for each in servers}
         for gone in self.cards.keys() - addresses:
             self._column.removeWidget(self.cards[gone])
@@ -135,7 +128,6 @@ class ModelServersDialog(Dialog):
 
     @Slot()
     def open_form(self) -> None:
-        """For one more."""
         self._open_form(None)
 
     @Slot(str)
@@ -144,10 +136,10 @@ class ModelServersDialog(Dialog):
             self._open_form(self.cards[address].server)
 
     def show_words(self, text: str) -> None:
-        """A sentence on what was done, or why it was not."""
+        """Says what was done, or why it was not."""
         self.words.setText(text)
         if text:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.words, text))
+            announce(self.words, text)
 
     def _open_form(self, server: RemoteServer | None) -> None:
         self.show_words("")
@@ -157,7 +149,7 @@ class ModelServersDialog(Dialog):
 
     @Slot(QWidget)
     def _on_told(self, part: QWidget) -> None:
-        """It comes into sight, as soon as it has its place."""
+        """Scrolls to the part, once it has its place."""
         QTimer.singleShot(0, self, partial(self.page.ensureWidgetVisible, part))
 
     @Slot()

@@ -11,7 +11,7 @@ from app.text.places import fingerprint_words, kind_words
 from app.text.translation import Words
 from app.widgets.dialog_parts import InlineQuestion
 from app.widgets.layouts import Gap, Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import Sentences, button, set_up, words
+from app.widgets.parts import Sentences, button, set_up, show_text, words
 from engine.values.remote import LONGEST_NAME, RemoteServer
 
 _MOST_NAMED = 6  # models
@@ -19,7 +19,7 @@ ModelServers = Words("ModelServers")
 
 
 def found_words(server: RemoteServer) -> str:
-    """What answered, and which models it has."""
+    """Says what answered, and which models it has."""
     kind, number = kind_words(server.kind), len(server.models)
     if not number:
         return ModelServers.tr("Found: {kind}. It has no models at the moment.", kind=kind)
@@ -30,7 +30,7 @@ def found_words(server: RemoteServer) -> str:
 
 
 def facts_words(server: RemoteServer) -> str:
-    """What is known of it, in a line."""
+    """The known facts in one line."""
     models = ModelServers.tr("{number} model(s)", "", len(server.models))
     key = ModelServers.tr("key stored") if server.has_key else ModelServers.tr("no key")
     way = ModelServers.tr("encrypted") if server.is_encrypted else ModelServers.tr("not encrypted")
@@ -50,23 +50,19 @@ _LONGEST = 2_000  # letters of an address, and of a key
 
 
 class ModelServerForm(QFrame):
-    """Hidden until it is wanted. A server is looked at before it is added; what was typed stays, whatever comes of it.
+    """Hidden until it is wanted. A server is looked at before it is added; what was typed stays, whatever comes of
+    it."""
 
-    Signals:
-        look_requested(str, object, str): ask this address, with this key, and the certificate that the user trusts.
-            The key is a str, or None: the one that is kept.
-        look_dropped(): what comes of the last look is not wanted any more: it was about something else than is typed.
-        saved(RemoteServer, object, str): keep it, with this key (None: the one that is kept; empty: none), in place of
-            the one at this address (empty: it is new).
-        closed(): the user does not want it any more.
-        told(QWidget): something is shown there now, which is to be seen.
-    """
-
+    # ask this address, with this key, and the certificate that the user trusts. The key is a str, or None: the one that
+    # is kept.
     look_requested = Signal(str, object, str)
+    # what comes of the last look is not wanted any more: it was about something else than is typed
     look_dropped = Signal()
+    # (RemoteServer, object, str) keep it, with this key (None: the one that is kept; empty: none), in place of the one
+    # at this address (empty: it is new)
     saved = Signal(object, object, str)
-    closed = Signal()
-    told = Signal(QWidget)
+    closed = Signal()  # the user does not want it any more
+    told = Signal(QWidget)  # something new is shown there, to be scrolled to
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -110,7 +106,7 @@ class ModelServerForm(QFrame):
         return self._before is None
 
     def open_form(self, server: RemoteServer | None = None) -> None:
-        """For a new server, or to change this one."""
+        """Opens an empty form, or this server's."""
         self._drop_look()
         self._before, self._seen = server, None
         self._certificate = "" if server is None else server.certificate
@@ -128,7 +124,7 @@ class ModelServerForm(QFrame):
 
     @Slot()
     def close_form(self) -> None:
-        """A key that was typed is not kept here."""
+        """Closes the form and drops the typed key."""
         was_open = not self.isHidden()
         self._drop_look()
         self.key.clear()
@@ -137,7 +133,7 @@ class ModelServerForm(QFrame):
             self.closed.emit()
 
     def show_key_note(self, notice: str) -> None:
-        """`notice`: that keys cannot be kept, and why; empty: the keyring of the system keeps them."""
+        """`notice`: why keys cannot be stored; empty: the system's keyring stores them."""
         self._key_about = notice or self.tr("It is stored in your system's keyring, never in a file of Slipstream.")
         self._show_possible()
 
@@ -151,13 +147,12 @@ class ModelServerForm(QFrame):
         self._show_possible()
 
     def show_seen(self, server: RemoteServer, notice: str) -> None:
-        """`notice`: what the user should know before chats are sent there."""
+        """`notice`: what the user should know before sending chats there."""
         self._end_look()
         self._seen = server
         self.state.setText(found_words(server))
         self.state.show()
-        self.warning.setText(notice)
-        self.warning.setVisible(bool(notice))
+        show_text(self.warning, notice)
         if self.name.text().strip() in ("", self._given_name):
             self._given_name = server.name
             self.name.setText(server.name)
@@ -178,11 +173,10 @@ class ModelServerForm(QFrame):
         self.told.emit(self.question)
 
     def show_problem(self, sentence: str) -> None:
-        """Of a look, or of saving."""
+        """Shows why looking or saving failed."""
         self._drop_look()
         self._end_look()
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
         self._show_possible()
         self.told.emit(self.problem)
 
@@ -228,7 +222,7 @@ class ModelServerForm(QFrame):
 
     @Slot()
     def _show_possible(self) -> None:
-        """What can be pressed, and what is said of the key."""
+        """Enables what can be pressed, and explains the key."""
         before, typed = self._before, bool(self.address.text().strip())
         has_key = before is not None and before.has_key
         self.look_button.setEnabled(typed and not self._is_looking)
@@ -240,8 +234,7 @@ class ModelServerForm(QFrame):
             note = self.tr("A key is stored. Leave the field empty to keep it. {where}").format(where=note)
         elif has_key:
             note = self.tr("The stored key is not sent to another address; enter it again if it belongs to this one.")
-        self.key_note.setText(note)
-        self.key_note.setVisible(bool(note))
+        show_text(self.key_note, note)
         self.key.setAccessibleDescription(note)
         self.key.setPlaceholderText(
             self.tr("Unchanged") if has_key and self._is_same_place else self.tr("Only if the server needs one")
@@ -260,7 +253,7 @@ class ModelServerForm(QFrame):
         return self.key.text().strip() or None
 
     def _server(self) -> RemoteServer | None:
-        """What would be kept; None: it must be looked at first."""
+        """The server to be saved; None: it must be looked at first."""
         server = self._seen or (self._before if self._is_same_place else None)
         if server is None:
             return None
@@ -271,7 +264,7 @@ class ModelServerForm(QFrame):
 
     @Slot()
     def _on_place_changed(self) -> None:
-        """What was seen was seen of another address, or with another key; and so would be what comes of a look."""
+        """Drops what was seen at another address or with another key, and any look under way."""
         self._drop_look()
         self._seen = None
         if not self._is_same_place:

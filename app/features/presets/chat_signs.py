@@ -16,7 +16,7 @@ from engine.values.events import ConversationOpened, Event, PresetsListed, Targe
 
 
 class ChatSigns(Controller):
-    """Shows them beside the model's name; a chat that is not begun yet has what it will begin with."""
+    """Shows them next to the model's name; a chat that is not begun yet has what it will begin with."""
 
     def __init__(
         self,

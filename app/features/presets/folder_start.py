@@ -49,7 +49,7 @@ class FolderStart(Controller):
         self._show()
 
     def _values(self, folder: Folder) -> Preset:
-        """What the folder says goes before what its preset says."""
+        """The folder's own values override those of its preset."""
         none = Preset(0, folder.name)
         preset = next((each for each in self._presets.presets if each.id == folder.preset_id), none)
         return Preset(
@@ -63,7 +63,7 @@ class FolderStart(Controller):
 
     @Slot()
     def _on_moved(self) -> None:
-        """What a folder gave to the next chat is not for another one."""
+        """Drops a folder's values when another chat opens."""
         if self._has_values and self._conversations.folder_id is None:
             self._has_values = False
             self._chat.next_chat = None
@@ -89,7 +89,7 @@ class FolderStart(Controller):
     @Slot()
     def _show(self) -> None:
         folder = self._window.conversations.model.find_folder(self._conversations.folder_id)
-        self._window.folder_banner.show_folder("" if folder is None else self._words(folder))
+        self._window.folder_banner.show_words("" if folder is None else self._words(folder))
 
     def _words(self, folder: Folder) -> str:
         preset = next((each for each in self._presets.presets if each.id == folder.preset_id), None)

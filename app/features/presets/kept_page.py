@@ -1,4 +1,4 @@
-"""A list of what the user keeps, with the chosen one beside it to be changed."""
+"""A list of what the user keeps, next to a form for the chosen one."""
 
 from __future__ import annotations
 
@@ -31,17 +31,11 @@ class PageWords:
 
 class KeptPage(QWidget):
     """Its form shows one thing at a time; whatever is changed there is saved after a pause in typing, and before
-    another one is shown. A subclass has a form and says what it holds.
+    another one is shown. A subclass has a form and says what it holds."""
 
-    Signals:
-        saved(object): this one, with its id or `NEW`.
-        deleted(object): this one.
-        import_requested(), export_requested(), examples_requested(): its buttons were pressed.
-    """
-
-    saved = Signal(object)
-    deleted = Signal(object)
-    import_requested = Signal()
+    saved = Signal(object)  # this one, with its id or `NEW`
+    deleted = Signal(object)  # this one
+    import_requested = Signal()  # this and the next two: its buttons were pressed
     export_requested = Signal()
     examples_requested = Signal()
 
@@ -69,7 +63,6 @@ class KeptPage(QWidget):
         keeper.changed.connect(self._fit)
 
     def fill(self, form: QWidget) -> None:
-        """Puts the parts in their places."""
         page = ScrollArea("plain", self._forms)
         page.setWidget(form)
         self._forms.addWidget(page)
@@ -93,11 +86,11 @@ class KeptPage(QWidget):
     # What a subclass says
 
     def show_one(self, key: int) -> None:
-        """In the form."""
+        """Shows one in the form."""
         raise NotImplementedError
 
     def changed_one(self) -> object | None:
-        """What the form holds now; None where that is as it is kept, or nothing is shown."""
+        """The edited one; None if it is unchanged, or nothing is shown."""
         raise NotImplementedError
 
     def one(self, key: int) -> object:
@@ -107,7 +100,7 @@ class KeptPage(QWidget):
         raise NotImplementedError
 
     def begin_name(self) -> None:
-        """The keyboard goes to the name in the form."""
+        """Gives the keyboard to the name in the form."""
         raise NotImplementedError
 
     # What happens
@@ -127,12 +120,11 @@ class KeptPage(QWidget):
         self._show_form()
 
     def note_edit(self) -> None:
-        """By the user."""
+        """Saves soon."""
         self._pause.start()
 
     @Slot()
     def flush(self) -> None:
-        """Saves what was changed."""
         self._pause.stop()
         changed = self.changed_one()
         if changed is not None:

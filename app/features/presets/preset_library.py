@@ -20,10 +20,8 @@ from app.main_window import MainWindow
 from app.text.preset_examples import example_presets, example_prompts
 from app.theme import ThemeKeeper
 from app.widgets.dialog_parts import show_in_front
-from engine import OwnSampling
 from engine.values.events import EverythingForgotten, PresetsListed, TargetsListed
 from engine.values.order import AddedPresets, LibraryPrompt, Preset, TargetChoice
-from engine.values.requests import Failure
 
 _T = TypeVar("_T")
 
@@ -98,7 +96,7 @@ class PresetLibraryController(Controller):
 
     @Slot()
     def _finish(self) -> None:
-        """What was typed last is saved."""
+        """Saves what was typed last."""
         if self._dialog is not None:
             self._dialog.presets.flush()
             self._dialog.prompts.flush()
@@ -130,10 +128,10 @@ class PresetLibraryController(Controller):
 
     @Slot(object)
     def _ask_for_sampling(self, preset: Preset) -> None:
-        """In the dialog that chats have for it."""
+        """Opens the sampling dialog of chats."""
         if self._sampling is None:
             self._sampling = ConversationDialog(self.dialog, is_sampling_alone=True)
-            self._sampling.saved.connect(self._take_sampling)
+            self._sampling.saved.connect(lambda _system_prompt, sampling: self.dialog.presets.take_sampling(sampling))
             self._sampling.grammar_entered.connect(partial(self._check_grammar, self._sampling))
         about = self.tr("Applies to every chat that gets the preset “{name}”.").format(name=preset.name)
         title = self.tr("How a preset answers")
@@ -143,10 +141,6 @@ class PresetLibraryController(Controller):
     def _check_grammar(self, dialog: ConversationDialog, text: str) -> None:
         request = self._bridge.ask(self._files.check_grammar, text)
         request.answered.connect(partial(dialog.show_grammar_check, text))
-
-    @Slot(str, OwnSampling)
-    def _take_sampling(self, _system_prompt: str, sampling: OwnSampling) -> None:
-        self.dialog.presets.take_sampling(sampling)
 
     def _choose_export(self, name: str, presets: tuple[Preset, ...], prompts: tuple[LibraryPrompt, ...]) -> None:
         dialog = self._file_dialog(self.tr("Export"))
@@ -186,7 +180,7 @@ class PresetLibraryController(Controller):
 
     def _watch(self, request: Request[_T]) -> Request[_T]:
         """Shows in the dialog why the request failed, if it does."""
-        request.failed.connect(self._on_failed)
+        request.failed.connect(lambda failure: self.dialog.show_words(failure.sentence, is_error=True))
         return request
 
     # What the engine says
@@ -206,7 +200,7 @@ class PresetLibraryController(Controller):
 
     @Slot(object)
     def _forget_undo(self, _forgotten: EverythingForgotten) -> None:
-        """It would bring one back."""
+        """Drops the undo, which would restore a deleted one."""
         if self._dialog is not None:
             self._dialog.clear_words()
 
@@ -214,12 +208,8 @@ class PresetLibraryController(Controller):
     def _show_added(self, added: AddedPresets) -> None:
         self.dialog.show_words(self._words_of_added(added))
 
-    @Slot(object)
-    def _on_failed(self, failure: Failure) -> None:
-        self.dialog.show_words(failure.sentence, is_error=True)
-
     def _words_of_added(self, added: AddedPresets) -> str:
-        """What came of it, in a sentence or some."""
+        """Says what was added, and what was not."""
         presets = self.tr("%n preset(s) added.", "", added.num_presets) if added.num_presets else ""
         prompts = self.tr("%n prompt(s) added.", "", added.num_prompts) if added.num_prompts else ""
         known = self.tr("%n (is|are) here already.", "", added.num_known) if added.num_known else ""

@@ -37,13 +37,9 @@ _UseValues = Callable[[ChatValues], object]
 
 
 class PresetsController(Controller):
-    """Knows all presets, gives them to chats, and makes them of chats.
+    """Knows all presets, gives them to chats, and makes them of chats."""
 
-    Signals:
-        manage_requested(): show the presets, to be changed.
-    """
-
-    manage_requested = Signal()
+    manage_requested = Signal()  # show the presets, to be changed
 
     def __init__(
         self,
@@ -86,8 +82,8 @@ class PresetsController(Controller):
         bridge.listen(TargetReady, self._on_ready)
 
     def apply(self, preset: Preset) -> None:
-        """Gives what the preset holds to the open chat, or to the next one if none is open; from its next reply on.
-        The chat has these values as its own then, whatever becomes of the preset."""
+        """Gives a preset's values to the open chat, or to the next one, from its next reply on. They become the chat's
+        own, independent of the preset."""
         open_id, told = self._conversations.open_id, preset.system_prompt
         if open_id is not None:
             self._conversations.change(open_id, told, preset.sampling)
@@ -120,7 +116,7 @@ class PresetsController(Controller):
             self._apply_chosen(preset, self.tr("This chat uses the preset “{name}”.").format(name=preset.name))
 
     def _apply_chosen(self, preset: Preset, words: str) -> None:
-        """What the chat had of its own comes back with Undo."""
+        """Applies a choice; undo restores the chat's own values."""
         before, place = self._before, self._conversations.open_id
         self.apply(preset)
         if before is None:  # not read yet
@@ -172,7 +168,6 @@ class PresetsController(Controller):
 
     @Slot()
     def _on_known(self) -> None:
-        """Which models there are."""
         if self._left is not None and self._left.target is not None:
             self._use_rest()
 
@@ -196,7 +191,7 @@ class PresetsController(Controller):
     # The model, and whether it thinks
 
     def _use_rest(self) -> None:
-        """What of a preset concerns the model: as soon as that is there."""
+        """Applies what concerns the model, once it is there."""
         preset, in_use = self._left, self._in_use()
         if preset is None:
             return
@@ -208,7 +203,7 @@ class PresetsController(Controller):
             self._load(preset, preset.target)
 
     def _load(self, preset: Preset, wanted: TargetChoice) -> None:
-        """The model in use is chosen, too: another one may be on its way."""
+        """Loads the preset's model, even if it is in use: another one may be on its way."""
         is_here = is_same_target(wanted, self._in_use())
         choices = self._target.choices
         reference = next((reference for choice, reference in choices if is_same_target(wanted, choice)), None)
@@ -271,7 +266,7 @@ class PresetsController(Controller):
         self.save_dialog.ask(chat, self.presets, name, native(written(self._window.presets_action.shortcuts())))
 
     def preset_in(self, system_prompt: str, sampling: OwnSampling) -> Preset | None:
-        """The one that a chat with these values has."""
+        """The preset that a chat with these values has."""
         return preset_of(self.presets, self._values(system_prompt, sampling))
 
     @Slot(str, OwnSampling)

@@ -19,13 +19,9 @@ LONGEST_NAME = 100
 
 
 class SavePresetDialog(Dialog):
-    """Asks for a name. With that of a preset there is, it takes its place.
+    """Asks for a name. With that of a preset there is, it takes its place."""
 
-    Signals:
-        saved(Preset): this one; its id is 0 if it is new.
-    """
-
-    saved = Signal(object)
+    saved = Signal(object)  # (Preset) this one; its id is 0 if it is new
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
@@ -50,7 +46,7 @@ class SavePresetDialog(Dialog):
         fill_dialog(self, [*contents, self.model, Stretch(), Gap(2)], buttons, spacing=8)
 
     def ask(self, chat: ChatValues, presets: Sequence[Preset], name: str, keys: str) -> None:
-        """`name`: of the preset that the chat began with; `keys`: that list the presets, or none."""
+        """`name`: the preset that the chat began with; `keys`: the shortcut that lists the presets, if any."""
         self._chat, self._presets = chat, presets
         about = self.tr("A preset gives these settings to any chat: press {keys}, then its number.")
         self.about.setText(about.format(keys=keys))

@@ -1,4 +1,4 @@
-"""The server for other programs: switched on by the user, and told of every change."""
+"""The server for other programs: switched on by the user, and notified of every change."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ class ServerController(Controller):
         self._used: _Wanted | None = None
         self._open_server: OpenServer | None = None
         self._problem = ""  # why it could not be opened
-        window.server_action.triggered.connect(self._open)
+        self.action = window.add_page("server", self.tr("Server…"), self._open)
+        window.signs.server_requested.connect(self.action.trigger)
         keeper.changed.connect(self.follow)
 
     @property
     def dialog(self) -> ServerDialog:
-        """Made when it is first needed."""
+        """The dialog, made on first use."""
         if self._dialog is None:
             self._dialog = dialog = ServerDialog(self._window)
             dialog.chosen.connect(self._choose)
@@ -49,7 +50,7 @@ class ServerController(Controller):
 
     @Slot()
     def follow(self) -> None:
-        """Has the engine open or close it as it is set; nothing happens where that is so."""
+        """Opens or closes the server as the settings say."""
         settings = self._keeper.settings
         server = None
         if settings.server:
@@ -62,7 +63,7 @@ class ServerController(Controller):
         if wanted != self._used and (server is not None or self._used is not None):
             self._used = wanted
             request = self._bridge.ask(self._engine.server.use, *wanted)
-            request.answered.connect(self._on_used)
+            request.answered.connect(self._show_server)
             request.failed.connect(self._on_unopened)
 
     @Slot()
@@ -125,10 +126,6 @@ class ServerController(Controller):
         self.dialog.show_problem(failure.sentence)
 
     # What follows
-
-    @Slot(object)
-    def _on_used(self, server: OpenServer | None) -> None:
-        self._show_server(server)
 
     @Slot(object)
     def _on_unopened(self, failure: Failure) -> None:

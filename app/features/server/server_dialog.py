@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app.widgets.dialog_parts import Dialog, fill_dialog
 from app.widgets.layouts import Part, Placed, Stretch, in_column, in_row
-from app.widgets.parts import ElidedLabel, button, discard, line, set_up, words
+from app.widgets.parts import ElidedLabel, button, discard, line, set_up, show_text, words
 from engine.values.serving import Client
 
 _WIDTH_PX = 560
@@ -31,23 +31,14 @@ class ServerChoice:
 
 
 class ServerDialog(Dialog):
-    """Every change takes effect at once. The controller decides what follows.
+    """Every change takes effect at once. The controller decides what follows."""
 
-    Signals:
-        chosen(ServerChoice): the user wants it so.
-        copy_requested(str): put this on the clipboard.
-        client_wanted(str, bool): a key for a program of this name, and whether it is remembered.
-        client_changed(str, bool): whether it is remembered.
-        client_sped_up(str, bool): whether text of the user's chats speeds it up.
-        client_unwanted(str): take the key from it.
-    """
-
-    chosen = Signal(object)
-    copy_requested = Signal(str)
-    client_wanted = Signal(str, bool)
-    client_changed = Signal(str, bool)
-    client_sped_up = Signal(str, bool)
-    client_unwanted = Signal(str)
+    chosen = Signal(object)  # (ServerChoice) the user wants it so
+    copy_requested = Signal(str)  # put this on the clipboard
+    client_wanted = Signal(str, bool)  # a key for a program of this name, and whether it is remembered
+    client_changed = Signal(str, bool)  # whether it is remembered
+    client_sped_up = Signal(str, bool)  # whether text of the user's chats speeds it up
+    client_unwanted = Signal(str)  # take the key from it
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__((_WIDTH_PX, 0), parent)
@@ -112,14 +103,14 @@ class ServerDialog(Dialog):
             (self.needs_key, choice.needs_key),
             (self.remembers, choice.is_remembered),
         ):
-            box.blockSignals(True)  # nobody chose it now
+            box.blockSignals(True)  # not a choice of the user
             box.setChecked(is_on)
             box.blockSignals(False)
         self.port.setText(str(choice.port))
         self.remembers.setEnabled(not choice.needs_key)
 
     def show_state(self, address: str, problem: str, needs_key: bool = False) -> None:
-        """Where it is, or why it is not there; neither: it is off. `needs_key`: every program does."""
+        """Shows its address, or why it has none; neither: it is off. `needs_key`: every program needs one."""
         self.address = address
         text = self.tr("Off. No connections are accepted.")
         if address and needs_key:
@@ -140,7 +131,7 @@ class ServerDialog(Dialog):
         self.show_problem("")
 
     def show_key(self, name: str, key: str) -> None:
-        """It cannot be shown again."""
+        """Shows a new key, this once."""
         self._key = key
         self.key.setText(self.tr("The key of {name}, shown only once: {key}").format(name=name, key=key))
         self.key.show()
@@ -148,8 +139,7 @@ class ServerDialog(Dialog):
         self.name.clear()
 
     def show_problem(self, sentence: str) -> None:
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
 
     def forget_key(self) -> None:
         self._key = ""

@@ -26,13 +26,9 @@ from engine import TargetSettings, update_url
 
 class SettingsController(WindowPart):
     """Shows the settings window, and applies a changed setting at once. Made after everything that adds actions to the
-    main window, as it sets their shortcuts.
+    main window, as it sets their shortcuts."""
 
-    Signals:
-        made(SettingsDialog): the window of settings is there, and takes more rows.
-    """
-
-    made = Signal(object)
+    made = Signal(object)  # (SettingsDialog) the window of settings is there, and takes more rows
 
     def __init__(
         self,
@@ -65,7 +61,7 @@ class SettingsController(WindowPart):
 
     @property
     def dialog(self) -> SettingsDialog:
-        """Made when it is first needed: that takes longer than the rest of the window."""
+        """The dialog, made on first use: building it takes longer than the rest of the window."""
         if self._dialog is None:
             self._dialog = self._make_dialog()
             self.made.emit(self._dialog)
@@ -148,11 +144,10 @@ class SettingsController(WindowPart):
         self.dialog.restore(state)
 
     def is_dialog(self, window: QWidget) -> bool:
-        """Whether this is the window of settings."""
         return window is self._dialog
 
     def show_note(self, name: str, sentence: str) -> None:
-        """Below a setting, while the window of settings is there."""
+        """Shows a note below a setting, while the dialog exists."""
         if self._dialog is not None:
             self._dialog.rows[name].show_note(sentence)
 

@@ -36,21 +36,13 @@ class DialogState:
 
 
 class SettingsDialog(Dialog):
-    """Shows settings and takes other values; every change takes effect at once. The controller decides what follows.
+    """Shows settings and takes other values; every change takes effect at once. The controller decides what follows."""
 
-    Signals:
-        chosen(str, object): give a setting this value.
-        keys_chosen(str, str): give an action these keys.
-        swap_requested(str, str, str): give an action these keys, and their present owner those of the action.
-        all_reset(): reset everything to the usual.
-        load_requested(): load the model again, with the present settings.
-    """
-
-    chosen = Signal(str, object)
-    keys_chosen = Signal(str, str)
-    swap_requested = Signal(str, str, str)
-    all_reset = Signal()
-    load_requested = Signal()
+    chosen = Signal(str, object)  # give a setting this value
+    keys_chosen = Signal(str, str)  # give an action these keys
+    swap_requested = Signal(str, str, str)  # give an action these keys, and their present owner those of the action
+    all_reset = Signal()  # reset everything to the usual
+    load_requested = Signal()  # load the model again, with the present settings
 
     def __init__(self, keeper: ThemeKeeper, settings: Sequence[Setting], parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -88,7 +80,7 @@ class SettingsDialog(Dialog):
         self.rows[name].show_problem(sentence)
 
     def show_shortcuts(self, shortcuts: Sequence[Shortcut]) -> None:
-        """The keys of all actions, new ones among them."""
+        """Shows the keys of all actions, adding new ones."""
         for shortcut in shortcuts:
             if shortcut.name in self.shortcut_rows:
                 self.shortcut_rows[shortcut.name].show_shortcut(shortcut)
@@ -100,7 +92,7 @@ class SettingsDialog(Dialog):
         self.shortcut_rows[name].refuse(keys, problem)
 
     def show_loading_needed(self, needed: bool) -> None:
-        """Whether a change takes effect only when the model is loaded again."""
+        """Says that a change needs the model to be loaded again."""
         self.loading.setVisible(needed)
 
     def add_link(self, row: LinkRow) -> None:
@@ -119,7 +111,7 @@ class SettingsDialog(Dialog):
         return DialogState(self.pos(), group, self.search.text(), self.area.verticalScrollBar().value(), focused)
 
     def restore(self, state: DialogState) -> None:
-        """While it is open."""
+        """Restores the state of an open dialog."""
         self.move(state.position)
         self.show_page(state.group)
         self.search.setText(state.search)
@@ -138,7 +130,7 @@ class SettingsDialog(Dialog):
         super().reject()
 
     def finish(self) -> None:
-        """Takes text that was typed a moment ago."""
+        """Takes over text typed a moment ago."""
         for row in self.rows.values():
             row.finish()
 
@@ -193,7 +185,7 @@ class SettingsDialog(Dialog):
 
     @Slot()
     def _filter(self) -> None:
-        """Shows the rows of all pages that match the search, or without one the chosen page."""
+        """Shows the rows that match the search, or else the chosen page."""
         typed = self.search.text().strip()
         page = list(SettingsPage)[max(0, self.pages.currentRow())]
         if typed:

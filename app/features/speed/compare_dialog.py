@@ -34,15 +34,10 @@ _ABOUT_LENGTH = QT_TRANSLATE_NOOP(
 
 
 class CompareDialog(Dialog):
-    """Takes a prompt and shows both replies, their speeds, and the result.
+    """Takes a prompt and shows both replies, their speeds, and the result."""
 
-    Signals:
-        start_requested(): compare with the prompt and the choices that are shown.
-        stop_requested(): write no more replies.
-    """
-
-    start_requested = Signal()
-    stop_requested = Signal()
+    start_requested = Signal()  # compare with the prompt and the choices that are shown
+    stop_requested = Signal()  # write no more replies
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_SIZE_PX, parent)
@@ -75,7 +70,7 @@ class CompareDialog(Dialog):
         return int(self.length.currentData())
 
     def show_prompt(self, prompt: str, is_of_chat: bool) -> None:
-        """`is_of_chat`: whether it is the last one of a chat."""
+        """`is_of_chat`: it is the last prompt of a chat."""
         self.prompt.setPlainText(prompt)
         self.in_chat.setVisible(is_of_chat)
         self.in_chat.setChecked(is_of_chat)

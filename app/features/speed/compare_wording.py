@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
-from app.text.speed import hindrance_words
+from app.text.speed import hindrance_words, outcome_words
 from app.text.translation import QT_TRANSLATE_NOOP, Words
 from engine.values.comparison import Comparison, RunFigures, Side, TextFork
+from engine.values.speed import SpeedOutcome
 
 Compare = Words("Compare")
 NUM_REPLIES = 4
@@ -47,7 +48,7 @@ def running_words(figures: RunFigures) -> str:
 
 
 def side_words(runs: Sequence[RunFigures]) -> str:
-    """Of the replies of one side."""
+    """Summarizes the replies of one side."""
     if not runs:
         return ""
     first = runs[0]
@@ -64,23 +65,24 @@ def side_words(runs: Sequence[RunFigures]) -> str:
 
 
 def result(comparison: Comparison) -> str:
-    """In a sentence."""
+    """The result in one sentence."""
     ratio = comparison.ratio
     if ratio is None:
         if comparison.is_stopped:
             return Compare.tr("Stopped before both sides had answered.")
         return Compare.tr("The replies are too short to be timed; try another prompt.")
     if abs(ratio - 1) < _EVEN:
-        words = Compare.tr("Normal speed ({ratio}×); {texts}")
+        words = Compare.tr("{outcome} ({ratio}×); {texts}")
     elif ratio > 1:
         words = Compare.tr("{ratio}× faster; {texts}")
     else:
         words = Compare.tr("{ratio}× the normal speed: guessing cost time here; {texts}")
-    return words.format(ratio=decimal(ratio, 2), texts=_about_texts(comparison))
+    normal = outcome_words(SpeedOutcome.NORMAL)
+    return words.format(outcome=normal, ratio=decimal(ratio, 2), texts=_about_texts(comparison))
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
-    """What else there is to know about the result, in sentences."""
+    """What else to know about the result."""
     return tuple(_reasons(comparison))
 
 
@@ -112,7 +114,6 @@ def _tokens(number: int) -> str:
 
 
 def _about_texts(comparison: Comparison) -> str:
-    """The end of a sentence."""
     if not comparison.is_greedy:
         return Compare.tr("the words were drawn at random.")
     if comparison.fork is None:
@@ -148,5 +149,5 @@ def _why(fork: TextFork) -> str:
 
 
 def _went_on(words: str) -> str:
-    """What a reply did: `{plain}` and `{sped_up}` of sentences."""
+    """Continues `{plain}` and `{sped_up}` of other sentences."""
     return Compare.tr("continued with “{words}”", words=words.replace("\n", "⏎")) if words else Compare.tr("ended")

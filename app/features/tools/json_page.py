@@ -10,7 +10,7 @@ from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
 from app.widgets.layouts import Placed, Stretch, in_column, in_row
-from app.widgets.parts import Sentences, button, set_up, words
+from app.widgets.parts import Sentences, button, set_up, show_text, words
 from engine import read_tool_servers
 from engine.values.errors import SettingInvalid
 
@@ -20,13 +20,9 @@ _EXAMPLE = '{"mcpServers": {"files": {"command": "npx", "args": ["-y", "…"]}}}
 
 
 class JsonPage(QWidget):
-    """Says as one types whether it can be used.
+    """Says as one types whether it can be used."""
 
-    Signals:
-        chosen(str): use these servers.
-    """
-
-    chosen = Signal(str)
+    chosen = Signal(str)  # use these servers
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         super().__init__(parent)
@@ -75,28 +71,26 @@ class JsonPage(QWidget):
         return self.field.toPlainText().strip() != self._text.strip()
 
     def show_json(self, text: str) -> None:
-        """What is in use. What is being edited stays."""
+        """Shows the JSON in use, unless it is being edited."""
         is_changed, self._text = self.is_changed, text
         if not is_changed:
             self._show_text()
         self.check()
 
     def show_key_notice(self, sentence: str) -> None:
-        """Why keys cannot be kept; empty where they can."""
-        self.key_notice.setText(sentence)
-        self.key_notice.setVisible(bool(sentence))
+        """Shows why keys cannot be stored; empty if they can."""
+        show_text(self.key_notice, sentence)
 
     @Slot()
     def check(self) -> None:
-        """At once, not only after a pause."""
+        """Checks the text at once, without waiting for a pause."""
         self._pause.stop()
         sentence, number = "", 0
         try:
             number = len(read_tool_servers(self.field.toPlainText()))
         except SettingInvalid as error:
             sentence = str(error)
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
         self.words.setText(self.tr("%n server(s)", "", number))
         self.words.setVisible(not sentence)
         self.use_button.setEnabled(not sentence and self.is_changed)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QWidget
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import ElidedLabel, Sentences, button, discard, set_up, words
+from app.widgets.parts import ElidedLabel, Sentences, button, discard, set_up, show_text, words
 from app.widgets.switch import Switch
 from engine.values.sentences import shortened
 from engine.values.tools import ServerState, Tool, ToolServer
@@ -20,20 +20,14 @@ _TOLD = 600  # characters of what a tool says of itself
 
 
 class ServerCard(QFrame):
-    """Signals, with what the server is called:
-    switched(str, bool): it may be used, or not.
-    asked(str): start it, and ask what it offers.
-    end_requested(str), remove_requested(str): end it until it is used; take it off the list.
-    change_requested(str): change how it is set up.
-    tool_switched(str, str, bool): the model is to be told of its tool with this name, or not.
-    """
+    """A tool server with its tools; its signals carry its name."""
 
-    switched = Signal(str, bool)
-    asked = Signal(str)
-    end_requested = Signal(str)
-    remove_requested = Signal(str)
-    change_requested = Signal(str)
-    tool_switched = Signal(str, str, bool)
+    switched = Signal(str, bool)  # it may be used, or not
+    asked = Signal(str)  # start it, and ask what it offers
+    end_requested = Signal(str)  # end it until it is used
+    remove_requested = Signal(str)  # take it off the list
+    change_requested = Signal(str)  # change how it is set up
+    tool_switched = Signal(str, str, bool)  # offer its tool with this name to the model, or not
 
     def __init__(self, keeper: ThemeKeeper, server: ToolServer, parent: QWidget) -> None:
         super().__init__(parent)
@@ -74,7 +68,7 @@ class ServerCard(QFrame):
         return set_up(made, name=f"{text} – {one_line(self.server.name)}")
 
     def show_server(self, server: ToolServer) -> None:
-        """As it is set up now, under the same name."""
+        """Shows the current settings of the server with this name."""
         self.server = server
         self.switch.blockSignals(True)
         self.switch.setChecked(server.is_on)
@@ -87,10 +81,9 @@ class ServerCard(QFrame):
             switch.blockSignals(False)
 
     def show_state(self, state: ServerState | None, sentence: str = "") -> None:
-        """None: it was not started."""
+        """`state` is None before it is started."""
         self.state.setText(self._words_of(state))
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
         self.end_button.setVisible(state in (ServerState.STARTING, ServerState.READY))
 
     def show_tools(self, tools: Sequence[Tool]) -> None:

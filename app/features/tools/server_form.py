@@ -9,20 +9,16 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QLineEdit, QWidget
 
 from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.parts import Sentences, button, set_up
+from app.widgets.parts import Sentences, button, set_up, show_text
 from engine.values.tools import ToolServer
 
 _EXAMPLE = " ".join(("uvx", "mcp-server-fetch"))
 
 
 class ServerForm(QFrame):
-    """Hidden until it is wanted.
+    """Hidden until it is wanted."""
 
-    Signals:
-        saved(str, object): a `ToolServer` as it was typed, what the form does not show as it was; and its name before,
-            empty for a new one.
-    """
-
+    # a `ToolServer` as it was typed, what the form does not show as it was; and its name before, empty for a new one
     saved = Signal(str, object)
 
     def __init__(self, parent: QWidget) -> None:
@@ -41,7 +37,7 @@ class ServerForm(QFrame):
         for label, field in zip(labels, (self.name, self.command), strict=True):
             label.setBuddy(field)
             field.returnPressed.connect(self._save)
-            field.textChanged.connect(self._clear)
+            field.textChanged.connect(lambda: self.show_problem(""))
         fields = in_grid(
             [[labels[0], self.name], [labels[1], self.command], [Placed(self.problem, columns=2)]],
             spacing=(10, 6),
@@ -56,7 +52,7 @@ class ServerForm(QFrame):
         self.open_for(None)
 
     def open_for(self, server: ToolServer | None) -> None:
-        """For this server, or for a new one."""
+        """Opens the form of this server, or an empty one."""
         self._server = server
         self.name.setText("" if server is None else server.name)
         self.command.setText("" if server is None else _typed(server))
@@ -70,12 +66,7 @@ class ServerForm(QFrame):
         self.hide()
 
     def show_problem(self, sentence: str) -> None:
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
-
-    @Slot()
-    def _clear(self) -> None:
-        self.show_problem("")
+        show_text(self.problem, sentence)
 
     @Slot()
     def _save(self) -> None:
@@ -95,15 +86,15 @@ class ServerForm(QFrame):
 
 
 def _typed(server: ToolServer) -> str:
-    """As it would be typed into the form."""
+    """The address or command line as the user would type it."""
     return server.url or (shlex.join((server.command, *server.args)) if server.command else "")
 
 
 def _host(url: str) -> list[str]:
-    """With its scheme and port."""
+    """The scheme and the host with its port."""
     return url.lower().split("/")[:3]
 
 
 def _has_windows_paths(command: str) -> bool:
-    """Whose backslashes are no escapes."""
+    """Whether backslashes are part of paths, not escapes."""
     return ":\\" in command or command.startswith("\\\\")

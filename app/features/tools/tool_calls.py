@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication
 
 from app.engine_bridge import EngineBridge
@@ -12,6 +11,7 @@ from app.features.controller import Controller
 from app.main_window import MainWindow
 from app.text.tool_calls import CallPhase, question_words
 from app.text.unseen import one_line
+from app.widgets.parts import announce
 from app.widgets.toast import Toast
 from engine.values.events import ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
 from engine.values.tools import Permission, ServerState
@@ -35,10 +35,10 @@ class ToolCallsController(Controller):
         window.call_action.triggered.connect(self._go_to_question)
         window.transcript.changed.connect(self._on_shown)
         bridge.listen(ToolAsked, self._ask)
-        bridge.listen(ToolStarted, self._on_started)
-        bridge.listen(ToolFinished, self._on_finished)
-        bridge.listen(ToolServerChanged, self._on_server_changed)
-        bridge.listen(ReplyStarted, self._on_reply)
+        bridge.listen(ToolStarted, self._on_call_started)
+        bridge.listen(ToolFinished, self._on_call_finished)
+        bridge.listen(ToolServerChanged, self._show_start)
+        bridge.listen(ReplyStarted, self._on_reply_started)
 
     @Slot(str, object)
     def _answer(self, call_id: str, permission: Permission) -> None:
@@ -72,21 +72,21 @@ class ToolCallsController(Controller):
             self._end_toast()
             self._go_to_question()
 
-    def _on_started(self, event: ToolStarted) -> None:
+    def _on_call_started(self, event: ToolStarted) -> None:
         self._calls.set_phase(event.call.id, CallPhase.RUNNING)
 
-    def _on_finished(self, event: ToolFinished) -> None:
+    def _on_call_finished(self, event: ToolFinished) -> None:
         if event.message.result is not None:
             self._calls.forget(event.message.result.call.id)
 
-    def _on_reply(self, _event: ReplyStarted) -> None:
+    def _on_reply_started(self, _event: ReplyStarted) -> None:
         self._window.prompt_box.hide_hint()
 
     def _ask(self, event: ToolAsked) -> None:
         self._calls.set_phase(event.call.id, CallPhase.ASKED, event)
         self._asked = event
         words = question_words(event.call)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._window, words))
+        announce(self._window, words)
         if event.conversation_id != self._conversations.open_id:
             self._end_toast()
             show = self.tr("Show")
@@ -99,8 +99,8 @@ class ToolCallsController(Controller):
             self._window.transcript.show_question()
             question.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _on_server_changed(self, event: ToolServerChanged) -> None:
-        """A server may take long to start, before anything else is seen of the reply."""
+    def _show_start(self, event: ToolServerChanged) -> None:
+        """Says that a server is starting for a reply, which may take long."""
         if not self._window.is_busy:
             return
         if event.state is ServerState.STARTING:

@@ -21,12 +21,11 @@ from engine.values.conversations import TextFile
 from engine.values.errors import SettingInvalid
 from engine.values.events import EverythingForgotten, ToolServerChanged, ToolsListed
 from engine.values.pictures import Picture
-from engine.values.requests import Failure
 from engine.values.tools import AllowedTool, ServerState, Tool, ToolServer
 
 
 class ToolsController(Controller):
-    """Tells the engine which servers there are; it starts none of them by itself. A server that fails is told of
+    """Tells the engine which servers there are; it starts none of them by itself. A failing server is reported
     quietly, and the chat goes on."""
 
     def __init__(self, window: MainWindow, theme: ThemeKeeper, bridge: EngineBridge, keeper: SettingsKeeper) -> None:
@@ -44,7 +43,7 @@ class ToolsController(Controller):
         keeper.changed.connect(self._follow)
         bridge.listen(ToolServerChanged, self._on_changed)
         bridge.listen(ToolsListed, self._on_listed)
-        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
+        bridge.listen(EverythingForgotten, self._on_forgotten)
         self._follow()
         if self._in_use and has_keys(self._in_use):  # as settings had them once
             request = bridge.ask(bridge.engine.tool_keys.keep, self._in_use, only_if_lasting=True)
@@ -53,7 +52,7 @@ class ToolsController(Controller):
 
     @property
     def dialog(self) -> ToolsDialog:
-        """Made when it is first needed."""
+        """The dialog, made on first use."""
         if self._dialog is None:
             self._dialog = dialog = ToolsDialog(self._theme, self._window)
             dialog.servers.switched.connect(self._switch)
@@ -97,7 +96,7 @@ class ToolsController(Controller):
 
     @Slot(str, object)
     def _save(self, before: str, server: ToolServer) -> None:
-        """One more, or another in the place of the one that was called `before`."""
+        """Adds a server, or replaces the one called `before`."""
         form = self.dialog.servers.form
         if any(each.name == server.name != before for each in self._in_use):
             form.show_problem(self.tr("There is a server of this name already; choose another name."))
@@ -105,7 +104,7 @@ class ToolsController(Controller):
         is_change = any(each.name == before for each in self._in_use)  # or it was removed meanwhile
 
         def changed(now: ToolServer) -> ToolServer:
-            """What can be switched next to the form stays as it is now."""
+            """The switches next to the form keep their state."""
             return replace(server, is_on=now.is_on, left_out=now.left_out) if now.name == before else now
 
         servers = tuple(map(changed, self._in_use))
@@ -138,15 +137,11 @@ class ToolsController(Controller):
             self._reading.drop()
         self._reading = self._bridge.ask(self._bridge.engine.files.read, Path(path))
         self._reading.answered.connect(self._import)
-        self._reading.failed.connect(self._on_unread)
-
-    @Slot(object)
-    def _on_unread(self, failure: Failure) -> None:
-        self.dialog.show_words(failure.sentence)
+        self._reading.failed.connect(lambda failure: self.dialog.show_words(failure.sentence))
 
     @Slot(object)
     def _import(self, file: TextFile | Picture) -> None:
-        """Adds the servers of a file; those with the same name are replaced."""
+        """Adds the servers of a file, replacing those with the same name."""
         try:
             text = file.text if isinstance(file, TextFile) else "[]"  # a picture holds none
             found = {each.name: each for each in read_tool_servers(text)}
@@ -159,8 +154,7 @@ class ToolsController(Controller):
         self.dialog.show_words(problem or self.tr("%n server(s) were imported.", "", number))
 
     def _change(self, servers: Sequence[ToolServer]) -> str:
-        """A sentence where they cannot be used; then all stays as it was. Keys that the settings do not hold already
-        are put away first."""
+        """Uses these servers and returns why not, leaving everything as it was. New keys are put away first."""
         if has_keys(servers, but_for=self._in_use):
             try:
                 read_tool_servers(write_tool_servers(servers))
@@ -194,7 +188,7 @@ class ToolsController(Controller):
         self._offers[event.server] = event.tools
         self._show()
 
-    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+    def _on_forgotten(self, _event: EverythingForgotten) -> None:
         self._show_allowed(())
 
     def _show_allowed(self, tools: tuple[AllowedTool, ...]) -> None:

@@ -27,13 +27,9 @@ _MODEL_LENGTH = 24  # characters that a list of models is at least wide
 
 
 class FilterPopup(Popup):
-    """What is chosen applies at once.
+    """What is chosen applies at once."""
 
-    Signals:
-        chosen(ChatFilter): show only these.
-    """
-
-    chosen = Signal(object)
+    chosen = Signal(object)  # (ChatFilter) show only these
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -128,13 +124,9 @@ class FilterPopup(Popup):
 
 
 class FilterLine(QFrame):
-    """Says which chats are shown, while not all are.
+    """Says which chats are shown, while not all are."""
 
-    Signals:
-        cleared(): show all again.
-    """
-
-    cleared = Signal()
+    cleared = Signal()  # show all again
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -154,7 +146,7 @@ class FilterLine(QFrame):
 
 
 def filter_words(chosen: ChatFilter) -> list[str]:
-    """What is chosen, each in a few words."""
+    """The chosen conditions, each in a few words."""
     said = [translate("ChatFilter", "Archive")] if chosen.is_archived else []
     said += [chosen.target_name] if chosen.target_name else []
     if chosen.num_days is not None:

@@ -26,13 +26,9 @@ _MOST_NAME = 0.4  # of a row, for the folder of a chat that is elsewhere
 
 class ConversationDelegate(QStyledItemDelegate):
     """Draws conversations and folders, with the heading of their group above them where one begins. While hovered, a
-    conversation has a cross, and a folder a sign that begins a chat in it.
+    conversation has a cross, and a folder a sign that begins a chat in it."""
 
-    Signals:
-        delete_requested(int): the cross of the conversation with this id was clicked.
-    """
-
-    delete_requested = Signal(int)
+    delete_requested = Signal(int)  # the cross of the conversation with this id was clicked
 
     def __init__(self, keeper: ThemeKeeper, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,7 +44,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @Slot()
     def _measure(self) -> None:
-        """Once, as thousands of rows are asked for their sizes."""
+        """Measures once, as thousands of rows are asked for their sizes."""
         row, heading = self._keeper.px(ROW_PX), self._keeper.px(HEADING_PX)
         self._sizes = QSize(80, row), QSize(80, row + heading)
 
@@ -103,7 +99,7 @@ class ConversationDelegate(QStyledItemDelegate):
         draw_line(painter, area, theme.text, entry.summary.title)
 
     def _draw_written(self, painter: QPainter, area: QRect) -> QRect:
-        """A dot at the end of the row; what is left of it."""
+        """Draws a dot at the end of the row and returns the remaining area."""
         side = self._keeper.px(_DOT_PX)
         dot = QRect(area.right() - side, area.center().y() - side // 2, side, side)
         painter.save()
@@ -161,13 +157,13 @@ class ConversationDelegate(QStyledItemDelegate):
 
 
 def row_area(area: QRect, scale: float = 1.0) -> QRect:
-    """The part of an item's area below its heading, where text is `scale` times its usual size."""
+    """The part of an item below its heading, with text at `scale` times its usual size."""
     height = round(ROW_PX * scale)
     return QRect(area.left(), area.bottom() - height + 1, area.width(), height)
 
 
 def cross_area(area: QRect, scale: float = 1.0) -> QRect:
-    """Of the sign at the end of a row."""
+    """The area of the cross at the end of a row."""
     row = row_area(area, scale)
     side = round(CROSS_PX * scale)
     return QRect(row.right() - side - 5, row.top() + (row.height() - side) // 2, side, side)

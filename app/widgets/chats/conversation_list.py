@@ -28,40 +28,26 @@ NEW_ICON_PX = 16
 
 class ConversationList(QWidget):
     """Pinned conversations, folders, and the others by day, last used first; in their place, the results of a search.
+    Ids of several conversations are a tuple."""
 
-    Signals, where ids of conversations are a tuple:
-        chosen(int): open the conversation with this id.
-        new_requested(), incognito_requested(): begin a new chat; one that leaves no trace.
-        renamed(int, str): the user has given a conversation another title; the list shows it already.
-        deleted(ids): delete conversations; they stay in the list until `remove`.
-        export_requested(ids), forget_requested(ids): write them to a file; delete them for good.
-        pinned(ids, bool), archived(ids, bool): pin or archive them, or no longer.
-        moved(ids, folder id): move them into a folder, or with None out of theirs.
-        folder_requested(ids, str): make a folder with them in it, and with this name if it is not empty.
-        new_in_folder_requested(int), folder_settings_requested(int), folder_deleted(int): begin a chat in a folder;
-            show what its chats begin with; delete it.
-        folder_renamed(int, str): give a folder another name.
-        left(): the user is done with searching, or has opened what was found; the keyboard may go elsewhere.
-        has_current_changed(bool): whether there is a conversation for `rename_current` and the like.
-    """
-
-    chosen = Signal(int)
-    new_requested = Signal()
-    incognito_requested = Signal()
-    renamed = Signal(int, str)
-    deleted = Signal(object)
-    export_requested = Signal(object)
-    forget_requested = Signal(object)
-    pinned = Signal(object, bool)
-    archived = Signal(object, bool)
-    moved = Signal(object, object)
+    chosen = Signal(int)  # open the conversation with this id
+    new_requested = Signal()  # begin a new chat
+    incognito_requested = Signal()  # one that leaves no trace
+    renamed = Signal(int, str)  # the user has given a conversation another title; the list shows it already
+    deleted = Signal(object)  # (ids) delete conversations; they stay in the list until `remove`
+    export_requested = Signal(object)  # (ids) write conversations to a file
+    forget_requested = Signal(object)  # (ids) delete conversations for good
+    pinned = Signal(object, bool)  # (ids, bool) pin them, or no longer
+    archived = Signal(object, bool)  # (ids, bool) archive them, or no longer
+    moved = Signal(object, object)  # (ids, folder id) move conversations into a folder, or with None out of theirs
+    # (ids, str) make a folder with them in it, and with this name if it is not empty
     folder_requested = Signal(object, str)
-    new_in_folder_requested = Signal(int)
-    folder_settings_requested = Signal(int)
-    folder_deleted = Signal(int)
-    folder_renamed = Signal(int, str)
-    left = Signal()
-    has_current_changed = Signal(bool)
+    new_in_folder_requested = Signal(int)  # begin a chat in a folder
+    folder_settings_requested = Signal(int)  # show what its chats begin with
+    folder_deleted = Signal(int)  # delete it
+    folder_renamed = Signal(int, str)  # give a folder another name
+    left = Signal()  # the user is done with searching, or has opened what was found; the keyboard may go elsewhere
+    has_current_changed = Signal(bool)  # whether there is a conversation for `rename_current` and the like
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -105,7 +91,7 @@ class ConversationList(QWidget):
         self._note_changed()
 
     def set_chosen(self, conversation_id: int | None) -> None:
-        """Selects the open conversation, without a signal; None for a new chat that is in no list yet."""
+        """Selects the open conversation, without a signal; None for a new chat, which is not listed yet."""
         if conversation_id is not None and conversation_id != self.chosen_id:
             with self.view.keeping_place():
                 self.model.reveal(conversation_id)
@@ -118,11 +104,11 @@ class ConversationList(QWidget):
         self.view.viewport().update()
 
     def set_written(self, conversation_id: int | None) -> None:
-        """The conversation in which a reply is being written."""
+        """Marks the conversation in which a reply is being written."""
         self.model.set_written(conversation_id)
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
-        """Shows them in place of the conversations until the search field is empty again."""
+        """Shows hits in place of the conversations until the search field is empty."""
         self._hits = hits
         self._show_hits()
         self._lists.setCurrentWidget(self.results)
@@ -135,7 +121,7 @@ class ConversationList(QWidget):
         self._note_changed()
 
     def acted_on(self) -> tuple[int, ...]:
-        """The conversations that an action is meant for: those selected, else the open one."""
+        """The conversations that actions apply to: those selected, else the open one."""
         selected = self.view.selected_ids()
         if not selected and self.chosen_id is not None and self.model.find(self.chosen_id) is not None:
             return (self.chosen_id,)
@@ -168,14 +154,14 @@ class ConversationList(QWidget):
 
     @Slot()
     def pin_current(self) -> None:
-        """Or no longer, if all of them are pinned."""
+        """Pins the selected chats, or unpins them if all are pinned."""
         chosen = self._found(self.acted_on())
         if chosen:
             self.pinned.emit(tuple(each.id for each in chosen), not all(each.is_pinned for each in chosen))
 
     @Slot()
     def archive_current(self) -> None:
-        """Or takes them out, if all of them are archived."""
+        """Archives the selected chats, or takes them out if all are archived."""
         chosen = self._found(self.acted_on())
         if chosen:
             self.archived.emit(tuple(each.id for each in chosen), not all(each.is_archived for each in chosen))
@@ -194,7 +180,7 @@ class ConversationList(QWidget):
 
     @Slot()
     def rename_current(self) -> None:
-        """The open conversation, or in the list the folder that the keyboard is on."""
+        """Renames the open conversation, or the folder that the keyboard is on."""
         index = self.view.currentIndex()
         if self.view.current_folder() is None or not self.view.hasFocus():
             row = None if self.chosen_id is None else self.model.row_of(self.chosen_id)
@@ -203,7 +189,7 @@ class ConversationList(QWidget):
             self.view.edit(index)
 
     def open_folder_picker(self, conversation_ids: tuple[int, ...]) -> None:
-        """To move these conversations; those that are incognito stay where they are."""
+        """Asks where to move these chats; incognito ones stay where they are."""
         chosen = [each for each in self._found(conversation_ids) if not each.incognito]
         self._moving = tuple(each.id for each in chosen)
         if not chosen:
@@ -240,8 +226,8 @@ class ConversationList(QWidget):
         self.filter_popup = FilterPopup(self)
         self.filter_popup.chosen.connect(self.set_filter)
         self.folder_picker = FolderPicker(keeper, self)
-        self.folder_picker.chosen.connect(self._move_chosen)
-        self.folder_picker.new_requested.connect(self._request_folder_for_chosen)
+        self.folder_picker.chosen.connect(lambda folder_id: self.moved.emit(self._moving, folder_id))
+        self.folder_picker.new_requested.connect(lambda name: self.folder_requested.emit(self._moving, name))
 
     def _make_list(self) -> None:
         self.results = SearchResults(self._keeper, self)
@@ -252,7 +238,7 @@ class ConversationList(QWidget):
         self.model: ConversationsModel = self.view.conversations
         self.model.renamed.connect(self.renamed)
         self.model.folder_renamed.connect(self.folder_renamed)
-        self.view.delegate.delete_requested.connect(self._delete_one)
+        self.view.delegate.delete_requested.connect(lambda conversation_id: self.deleted.emit((conversation_id,)))
         self.view.delete_pressed.connect(self._on_delete_pressed)
         self.view.forget_pressed.connect(self.forget_current)
         self.view.customContextMenuRequested.connect(self._show_menu)
@@ -312,10 +298,6 @@ class ConversationList(QWidget):
             self.view.viewport().update()
             self.chosen.emit(conversation_id)
 
-    @Slot(int)
-    def _delete_one(self, conversation_id: int) -> None:
-        self.deleted.emit((conversation_id,))
-
     @Slot()
     def _on_delete_pressed(self) -> None:
         folder = self.view.current_folder()
@@ -326,7 +308,7 @@ class ConversationList(QWidget):
 
     @Slot()
     def _leave(self) -> None:
-        """First what is selected, then the filter."""
+        """Leaves the selection first, then the filter."""
         if len(self.view.selected_ids()) > 1:
             self._select_one()
         else:
@@ -336,14 +318,6 @@ class ConversationList(QWidget):
     def _select_one(self) -> None:
         self.set_chosen(self.chosen_id)
 
-    @Slot(object)
-    def _move_chosen(self, folder_id: int | None) -> None:
-        self.moved.emit(self._moving, folder_id)
-
-    @Slot(str)
-    def _request_folder_for_chosen(self, name: str) -> None:
-        self.folder_requested.emit(self._moving, name)
-
     @Slot(QPoint)
     def _show_menu(self, position: QPoint) -> None:
         menu = self._menu_at(self.view.indexAt(position))
@@ -351,7 +325,7 @@ class ConversationList(QWidget):
         menu.deleteLater()
 
     def _menu_at(self, index: QModelIndex) -> QMenu:
-        """For all that is selected, where this row is."""
+        """The menu for the whole selection."""
         if not index.isValid():
             return empty_menu(self, partial(self._do_with_folder, 0))
         folder_id = self.view.folder_at(index)
@@ -395,7 +369,7 @@ class ConversationList(QWidget):
                 self.open_filter()
 
     def _edit(self, row: int | None) -> None:
-        """None where it has gone while the menu was open."""
+        """`row` is None if it disappeared while the menu was open."""
         if row is not None:
             self.view.edit(self.model.index(row))
 
@@ -407,7 +381,7 @@ class ConversationList(QWidget):
             self.results.show_hits(())
 
     def _show_hits(self) -> None:
-        """The archive is searched, too; model and days count."""
+        """Shows hits, also from the archive, that match the filter's model and days."""
         takes = self.model.taking(anywhere=True)
         self.results.show_hits(tuple(hit for hit in self._hits if takes(hit.conversation)))
 

@@ -41,7 +41,6 @@ _Does = Callable[[Act], object]
 
 
 def chats_menu(parent: QWidget, chosen: Sequence[ConversationSummary], does: _Does) -> QMenu:
-    """For one conversation or several."""
     is_pinned, is_archived = all(each.is_pinned for each in chosen), all(each.is_archived for each in chosen)
     is_kept = not all(each.incognito for each in chosen)  # what is not can be in no folder
     menu = QMenu(parent)
@@ -75,7 +74,7 @@ def folder_menu(parent: QWidget, does: _Does) -> QMenu:
 
 
 def empty_menu(parent: QWidget, does: _Does) -> QMenu:
-    """Where there is no row."""
+    """The menu below the rows."""
     menu = QMenu(parent)
     _add(menu, translate("ConversationMenu", "New folder…"), Act.NEW_FOLDER, does)
     _add(menu, translate("ConversationMenu", "Filter chats…"), Act.FILTER, does)
@@ -93,18 +92,13 @@ def _do(does: _Does, act: Act, _is_checked: bool = False) -> None:
 
 
 class SelectionBar(QFrame):
-    """Below the list; hidden unless several are selected.
+    """The bar below the list, shown while several chats are selected."""
 
-    Signals:
-        move_requested(), archive_requested(), export_requested(), delete_requested(): its buttons were pressed.
-        ended(): select them no more.
-    """
-
-    move_requested = Signal()
+    move_requested = Signal()  # this and the next three: its buttons were pressed
     archive_requested = Signal()
     export_requested = Signal()
     delete_requested = Signal()
-    ended = Signal()
+    ended = Signal()  # select them no more
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,7 +117,7 @@ class SelectionBar(QFrame):
         self.hide()
 
     def show_selected(self, num_chats: int, num_incognito: int, is_archive: bool) -> None:
-        """`is_archive`: whether they are in the archive."""
+        """`is_archive`: they are in the archive."""
         self.setVisible(num_chats > 1)
         number = whole(num_chats)
         self.words.set_words(self.tr("{number} selected", "", num_chats).format(number=number), number)

@@ -49,14 +49,13 @@ _EDGE_PX = 12
 
 
 def chats_data(ids: Sequence[int]) -> QMimeData:
-    """What is dragged."""
     data = QMimeData()
     data.setData(CHATS, json.dumps(list(ids)).encode())
     return data
 
 
 def dragged_ids(data: QMimeData) -> tuple[int, ...]:
-    """Of conversations; empty for anything else, as whatever is dropped may come from another program."""
+    """Ids of dragged chats; empty for anything else, as drops may come from other programs."""
     raw = data.data(CHATS)
     if not 0 < raw.size() <= _MOST_BYTES:
         return ()
@@ -68,7 +67,7 @@ def dragged_ids(data: QMimeData) -> tuple[int, ...]:
 
 
 def dragged_pixmap(keeper: ThemeKeeper, words: str, widget: QWidget) -> QPixmap:
-    """What is under the pointer meanwhile, in the widget's font."""
+    """The picture under the pointer while dragging."""
     theme, ratio = keeper.theme, widget.devicePixelRatioF()
     width, height = map(keeper.px, _SIZE_PX)
     pixmap = QPixmap(round(width * ratio), round(height * ratio))
@@ -90,24 +89,15 @@ _FOLDER_KEYS = (*ENTER_KEYS, Qt.Key.Key_Space)
 
 
 class ConversationView(KeyboardFrame, ListView):
-    """One conversation that is selected alone is chosen; Ctrl and Shift select several, which are chosen by nothing.
+    """One conversation that is selected alone is chosen; Ctrl and Shift select several, which are chosen by nothing."""
 
-    Signals:
-        chosen(int): the user has come to this conversation.
-        selected(): other conversations are selected.
-        new_in_folder_requested(int): begin a chat in this folder.
-        dropped(object, object): these conversations were dragged into a folder, or with None out of theirs.
-        delete_pressed(): the Del key. forget_pressed(): with Shift.
-        left(): Esc, where `takes_escape` says that there is something to leave.
-    """
-
-    chosen = Signal(int)
-    selected = Signal()
-    new_in_folder_requested = Signal(int)
-    dropped = Signal(object, object)
-    delete_pressed = Signal()
-    forget_pressed = Signal()
-    left = Signal()
+    chosen = Signal(int)  # the user has come to this conversation
+    selected = Signal()  # other conversations are selected
+    new_in_folder_requested = Signal(int)  # begin a chat in this folder
+    dropped = Signal(object, object)  # these conversations were dragged into a folder, or with None out of theirs
+    delete_pressed = Signal()  # the Del key
+    forget_pressed = Signal()  # Shift+Del
+    left = Signal()  # Esc, where `takes_escape` says that there is something to leave
 
     def __init__(self, keeper: ThemeKeeper, name: str, parent: QWidget) -> None:
         super().__init__("conversations", name, parent)
@@ -136,7 +126,7 @@ class ConversationView(KeyboardFrame, ListView):
     # What is selected
 
     def selected_ids(self) -> tuple[int, ...]:
-        """From top to bottom."""
+        """The selected chats, from top to bottom."""
         if self._selected is None:
             rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
             self._selected = tuple(self.conversations.summary(row).id for row in rows)
@@ -147,7 +137,7 @@ class ConversationView(KeyboardFrame, ListView):
         return self.folder_at(self.currentIndex())
 
     def select(self, conversation_ids: Sequence[int], current: QModelIndex | None = None) -> None:
-        """Those that are shown; `current` is the last of them unless it is given. Nobody is told."""
+        """Selects those that are shown, without a signal; `current` is the last of them unless given."""
         rows = sorted(row for each in conversation_ids if (row := self.conversations.row_of(each)) is not None)
         last = self.conversations.row_of(conversation_ids[-1]) if conversation_ids else None
         if current is None:
@@ -159,7 +149,7 @@ class ConversationView(KeyboardFrame, ListView):
 
     @contextmanager
     def keeping_place(self) -> Iterator[None]:
-        """While rows change. What is selected and current stays so, as far as it is still shown."""
+        """Keeps the selection and the current row while rows change, as far as they are still shown."""
         selected, folder = self.selected_ids(), self.current_folder()
         current_id = self.currentIndex().data(ConversationsModel.IdRole)
         self._is_filling = True
@@ -205,7 +195,7 @@ class ConversationView(KeyboardFrame, ListView):
             self.conversations.set_open(folder_id, is_open)
 
     def folder_at(self, index: QModelIndex) -> int | None:
-        """Whose row this is."""
+        """The folder whose row this is."""
         entry = self.conversations.entry(index.row()) if index.isValid() else None
         return entry.folder.id if isinstance(entry, FolderEntry) else None
 
@@ -216,7 +206,7 @@ class ConversationView(KeyboardFrame, ListView):
             self.set_open(folder_id, not (isinstance(entry, FolderEntry) and entry.is_open))
 
     def _step_out(self) -> None:
-        """Closes the current folder, or goes to that of the current conversation."""
+        """Closes the current folder, or goes to the current conversation's folder."""
         index = self.currentIndex()
         if not index.isValid():
             return
@@ -242,7 +232,7 @@ class ConversationView(KeyboardFrame, ListView):
     # Keys
 
     def event(self, event: QEvent) -> bool:
-        """Esc belongs to this list while there is something to leave, also where it would stop a reply."""
+        """Esc belongs to this list while there is something to leave, even if it would stop a reply."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             is_escape = event.matches(QKeySequence.StandardKey.Cancel)
             if is_escape and self.takes_escape():
@@ -289,7 +279,7 @@ class ConversationView(KeyboardFrame, ListView):
     # Mouse
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        """A folder is opened and closed by a click, and what is selected stays so; the right button opens a menu."""
+        """Opens and closes folders, keeping the selection; the right button opens a menu."""
         self._pressed_folder = None
         if event.button() == Qt.MouseButton.LeftButton:
             self._pressed_folder = self.folder_at(self.indexAt(event.position().toPoint()))
@@ -340,7 +330,7 @@ class ConversationView(KeyboardFrame, ListView):
         self.selected.emit()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files go on to the window."""
+        """Leaves files to the window."""
         if event.mimeData().hasFormat(CHATS):
             event.acceptProposedAction()
         else:
@@ -373,7 +363,7 @@ class ConversationView(KeyboardFrame, ListView):
             self.dropped.emit(known, place[0])
 
     def _drop_place(self, position: QPoint) -> tuple[int | None] | None:
-        """The folder to drop into, or None for out of all folders; nothing where nothing can be dropped."""
+        """The folder to drop into, or None inside for no folder; None if nothing can be dropped."""
         index = self.indexAt(position)
         if not index.isValid():
             return (None,)

@@ -25,13 +25,8 @@ _OUT = "out"  # the key of the row that is no folder
 
 
 class FolderPicker(SearchedPopup):
-    """Signals:
-    chosen(object): the folder with this id, or None: no folder.
-    new_requested(str): a new one, with this name if it is not empty; it is closed.
-    """
-
-    chosen = Signal(object)
-    new_requested = Signal(str)
+    chosen = Signal(object)  # the folder with this id, or None: no folder
+    new_requested = Signal(str)  # a new one, with this name if it is not empty; it is closed
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +49,7 @@ class FolderPicker(SearchedPopup):
         )
 
     def open_below(self, widget: QWidget, num_chats: int, folders: Sequence[tuple[Folder, int]], has_out: bool) -> None:
-        """`folders` with the numbers of their chats; `has_out`: whether there is a folder to move out of."""
+        """`folders` with their numbers of chats; `has_out`: there is a folder to move out of."""
         self._folders, self._has_out = folders, has_out
         self.title.setText(self.tr("Move %n chat(s) to", "", num_chats))
         self.search.clear()

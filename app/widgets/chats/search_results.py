@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.models.conversations import title_words
 from app.models.rows import Index
 from app.models.search_hits import SearchHitsModel
+from app.text.unseen import utf16_length
 from app.theme import ThemeKeeper
 from app.widgets.parts import ENTER_KEYS, set_up
 from app.widgets.rows_view import ListView, draw_back, draw_line, has_keyboard
@@ -34,15 +35,9 @@ _SMALLER = 0.92
 
 
 class SearchResults(QWidget):
-    """Signals:
-    opened(SearchHit): show this one.
-    left(): the user is done.
-    up_pressed(): the keyboard goes back to the field above.
-    """
-
-    opened = Signal(SearchHit)
-    left = Signal()
-    up_pressed = Signal()
+    opened = Signal(SearchHit)  # show this one
+    left = Signal()  # the user is done
+    up_pressed = Signal()  # the keyboard goes back to the field above
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +61,7 @@ class SearchResults(QWidget):
         self.model.set_folders({folder.id: folder.name for folder in folders})
 
     def show_hits(self, hits: tuple[SearchHit, ...]) -> None:
-        """The current one stays so, if it is still there."""
+        """Shows hits, keeping the current one if it is still there."""
         index = self.view.currentIndex()
         current = self.model.hits[index.row()].conversation.id if index.isValid() else None
         self.model.set_hits(hits)
@@ -76,14 +71,14 @@ class SearchResults(QWidget):
         self._stack.setCurrentWidget(self.view if hits else self.nothing)
 
     def enter(self) -> None:
-        """Takes the keyboard, to the current one or the first."""
+        """Takes the keyboard, at the current hit or the first."""
         if self.model.hits:
             if not self.view.currentIndex().isValid():
                 self.view.setCurrentIndex(self.model.index(0))
             self.view.setFocus()
 
     def open_current(self) -> None:
-        """The current one, or the first."""
+        """Opens the current hit, or the first."""
         index = self.view.currentIndex()
         if self.model.hits:
             self._open(index if index.isValid() else self.model.index(0))
@@ -176,16 +171,12 @@ _WRAPPED.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
 
 
 def _range(text: str, start: int, length: int, marked: QTextCharFormat) -> QTextLayout.FormatRange:
-    """Positions of Qt count UTF-16 units."""
+    """A format range, in UTF-16 units as Qt counts."""
     found = QTextLayout.FormatRange()
-    found.start = _units(text[:start])
-    found.length = _units(text[start : start + length])
+    found.start = utf16_length(text[:start])
+    found.length = utf16_length(text[start : start + length])
     found.format = marked
     return found
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _height(layout: QTextLayout) -> int:

@@ -1,4 +1,4 @@
-"""The words of the meter: one thing in sight, all else in rows beside it."""
+"""The words of the meter: one headline, and all else in rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Meter = Words("Meter")
 
 
 class Readiness(Enum):
-    """Whether replies to come can be sped up."""
+    """Whether the next replies can be sped up."""
 
     UNKNOWN = "unknown"  # no model is loaded
     READY = "ready"
@@ -88,10 +88,8 @@ def _last(origins: Sequence[OriginRun]) -> Iterator[OriginRun]:
 
 
 def headline(figures: MeterFigures | None, readiness: Readiness) -> tuple[str, str]:
-    """The one thing to say, and why, which may be empty. Without figures, whether the next reply can be sped up.
-
-    Of a reply that a server writes, its speed: how it compares with that of another way, nobody here has measured.
-    """
+    """The headline and its reason, which may be empty. Without figures, it says whether the next reply can be sped up.
+    For a reply from a server it is the speed: how it compares was not measured here."""
     if figures is not None and figures.host:
         where = Meter.tr("written on {host}", host=figures.host)
         speed = figures.verdict.tokens_per_s
@@ -118,7 +116,7 @@ def _ready(readiness: Readiness) -> str:
 
 
 def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
-    """All else that is known of the reply: names, and what they stand for."""
+    """All other facts about the reply, as names and values."""
     if figures.host:
         yield from _rows_elsewhere(figures)
         return
@@ -152,7 +150,7 @@ def rows(figures: MeterFigures) -> Iterator[tuple[str, str]]:
 
 
 def _rows_elsewhere(figures: MeterFigures) -> Iterator[tuple[str, str]]:
-    """Of a reply that a server writes: what it tells."""
+    """Rows for a reply from a server."""
     yield Meter.tr("Written on"), figures.host
     if figures.verdict.tokens_per_s:
         yield Meter.tr("Speed"), written_words(figures.verdict.tokens_per_s)
@@ -176,7 +174,7 @@ def context_words(used: int, size: int) -> str:
 
 
 def note(figures: MeterFigures | None, readiness: Readiness, sentence: str) -> str:
-    """What the headline means, where rows do not say; `sentence` is the engine's own of who drafts, or why nobody."""
+    """Explains the headline, if no row does; `sentence` is the engine's own on who drafts, or why nothing does."""
     if (figures is not None and figures.host) or (figures is None and readiness is Readiness.ELSEWHERE):
         return Meter.tr(
             "The model runs on a server. If anything is guessed, it is there; Slipstream guesses nothing for it."

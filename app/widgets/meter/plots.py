@@ -47,13 +47,13 @@ class _NamedAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
         return [self.name_of(value) for value in values]
 
     def tickSpacing(self, least: float, largest: float, size: float) -> list[tuple[float, float]]:
-        """Whole places only: there are no half days."""
+        """Whole places only, as there are no half days."""
         spacings = super().tickSpacing(least, largest, size)
         return [(max(1.0, round(spacing)), 0.0) for spacing, _ in spacings[:1]]
 
 
 class RatioPlot(QWidget):
-    """Ratios with their errors, along days, weeks or chats, others beside them as rings, and a line at 1."""
+    """Ratios with their errors, along days, weeks or chats, others as rings, and a line at 1."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)

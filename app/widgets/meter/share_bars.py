@@ -84,7 +84,7 @@ class ShareBars(QWidget):
         return super().event(event)
 
     def _flow(self, bar: Bar, room_px: int | None) -> list[QRect]:
-        """The places of its name and of its parts' words, each with its dot, in as many lines as they need."""
+        """Places the bar's name and the words of its parts, each with its dot, in as many lines as needed."""
         metrics, places = self.fontMetrics(), [QRect(0, 0, 0, 0)]
         for words in (bar.name, *(part.words for part in bar.parts)):
             dot_px = 0 if len(places) == 1 else _DOT_PX + _GAP_PX

@@ -1,4 +1,4 @@
-"""The sidebar, and beside it the chat."""
+"""The sidebar next to the chat."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Sides(QSplitter):
 
     @property
     def sidebar_px(self) -> int:
-        """The width that the user has chosen for the sidebar, with text of the usual size."""
+        """The width chosen by the user, at the usual text size."""
         return self._sidebar_px
 
     def restore_sidebar(self, shown: bool, width_px: int) -> None:
-        """As the user left it in another window, whose width may have been another."""
+        """Restores the sidebar of another window, which may have had another width."""
         self._sidebar_px = max(_LEAST_SIDEBAR_PX, width_px)
         self._take_width()
         self.is_sidebar_wanted = shown

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QApplication, QFormLayout, QFrame, QLabel, QSizePolicy, QWidget
 
 from app.text.amounts import percent_words
 from app.text.speed import told_why
@@ -15,15 +15,97 @@ from app.text.unseen import in_tip, wrapped
 from app.theme import ThemeKeeper
 from app.widgets.appearance import restyle
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import Placed, Stretch, in_row
+from app.widgets.layouts import Placed, Stretch, in_column, in_row
 from app.widgets.meter import meter_text
 from app.widgets.meter.meter_text import MeterFigures, Readiness
-from app.widgets.meter.speed_details import SpeedDetails
-from app.widgets.parts import ProgressLine, button, set_up
+from app.widgets.parts import ENTER_KEYS, ProgressLine, Sentences, button, line, set_up, show_text
 from app.widgets.switch import Switch
 from app.widgets.throttle import Throttle
 from engine.values.replies import OriginRun, ReplyStatistics
 from engine.values.speed import LiveFigures
+
+_MARGIN_PX = 14
+_MOST_CHARACTERS = 60  # of a line
+_ABOVE_PX = 6  # between it and the widget that opens it
+_KEPT = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab, *ENTER_KEYS, Qt.Key.Key_Space)
+
+
+class SpeedDetails(QFrame):
+    """A sentence, a table, and a button that leads to the figures of all replies. Whatever is typed closes it, and goes
+    where the keyboard was before."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self._window = parent.window()
+        self.setProperty("kind", "popup")
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # a click on what opened it closes it
+        self.setAccessibleName(self.tr("Speed of this reply"))
+        self.title = set_up(Sentences("", self), kind="title")
+        self.note = Sentences("", self)
+        self.table = QFormLayout(
+            horizontalSpacing=_MARGIN_PX,
+            verticalSpacing=4,
+            labelAlignment=Qt.AlignmentFlag.AlignLeft,
+            fieldGrowthPolicy=QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow,
+        )
+        self.rows: list[tuple[Sentences, Sentences]] = []  # names and values; those that were not needed are hidden
+        self.more_button = button(self.tr("Speed of all replies…"), "link", self, self.close)
+        more = Placed(self.more_button, alignment=Qt.AlignmentFlag.AlignLeft)
+        in_column(
+            [self.title, self.note, self.table, line(self), more],
+            inside=self,
+            margins=(_MARGIN_PX, 10, _MARGIN_PX, 8),
+            spacing=6,
+        )
+
+    def show_facts(self, title: str, note: str, rows: Sequence[tuple[str, str]]) -> None:
+        """`rows`: names and values."""
+        self.title.setText(title)
+        show_text(self.note, note)
+        while len(self.rows) < len(rows):
+            name, value = set_up(Sentences("", self), kind="quiet"), Sentences("", self)
+            name.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)  # level with the first line
+            self.rows.append((name, value))
+            self.table.addRow(*self.rows[-1])
+        for number, labels in enumerate(self.rows):
+            self.table.setRowVisible(number, number < len(rows))
+            for label, said in zip(labels, rows[number] if number < len(rows) else ("", ""), strict=True):
+                label.setText(said)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Sets the width of the longest line, limited by readability and the window."""
+        labels = (self.title, self.note, *(label for row in self.rows for label in row))
+        for label in labels:
+            label.ensurePolished()  # else its font may be another one
+            label.setWordWrap(False)
+        most = min(_MOST_CHARACTERS * self.fontMetrics().averageCharWidth(), self._window.width() - 4 * _MARGIN_PX)
+        inside = self.layout()
+        assert inside is not None
+        width = min(inside.sizeHint().width(), most)
+        for label in (self.title, self.note, *(value for _, value in self.rows)):
+            label.setWordWrap(True)
+        self.table.invalidate()  # it does not hear that lines may break
+        self.setFixedSize(width, inside.totalHeightForWidth(width))
+
+    def open_above(self, widget: QWidget) -> None:
+        """Opens above the widget, left-aligned, within its window."""
+        place = widget.mapToGlobal(QPoint(0, -self.height() - _ABOVE_PX))
+        window = widget.window()
+        last = window.mapToGlobal(QPoint(window.width(), 0)).x() - self.width() - _ABOVE_PX
+        self.move(min(place.x(), last), max(place.y(), window.mapToGlobal(QPoint(0, 0)).y()))
+        self.show()
+        self.more_button.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _KEPT:
+            super().keyPressEvent(event)
+            return
+        self.close()
+        before = self._window.focusWidget()
+        if event.text() and event.key() != Qt.Key.Key_Escape and before is not None:
+            QApplication.sendEvent(before, event)
+
 
 HIGH = 0.80  # of the context
 FULL = 0.95
@@ -36,17 +118,12 @@ _WAYS = ((0, 0, True), (0, 1, True), (0, 1, False), (-1, 1, False), (-1, 2, Fals
 
 class SpeedMeter(QFrame):
     """Says one thing of the reply shown, being written or finished, and in a new chat whether speed-up is ready; a
-    click on it shows all else. Where there is little room, what matters less leaves or is said shorter; nothing is cut.
+    click on it shows all else. Where there is little room, what matters less leaves or is said shorter; nothing is
+    cut."""
 
-    Signals:
-        switched(bool): the user wants speed-up on or off.
-        learning_paused(bool): the user wants learning to rest, or to go on.
-        history_requested(): show the figures of all replies.
-    """
-
-    switched = Signal(bool)
-    learning_paused = Signal(bool)
-    history_requested = Signal()
+    switched = Signal(bool)  # the user wants speed-up on or off
+    learning_paused = Signal(bool)  # the user wants learning to rest, or to go on
+    history_requested = Signal()  # show the figures of all replies
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,25 +159,25 @@ class SpeedMeter(QFrame):
     # Of the reply
 
     def show_live(self, figures: LiveFigures, context_size: int, origins: Sequence[OriginRun], host: str = "") -> None:
-        """Of a reply that is being written, with the origins of all its text; may be called at any rate. `host`: of the
-        server that writes it, if one does."""
+        """Shows a growing reply with the origins of all its text; may be called at any rate. `host`: the server that
+        writes it, if any."""
         self._latest = figures, context_size, origins, host
         self._repaint.request()
 
     def show_reply(self, statistics: ReplyStatistics | None, host: str = "") -> None:
-        """Of a reply that is finished; None: of which nothing is known, such as an imported one. `host`: as above."""
+        """Shows a finished reply; None: nothing is known, for example of an imported one."""
         self._end_live()
         self._figures = MeterFigures() if statistics is None else MeterFigures.of_reply(statistics, host)
         self._show()
 
     def begin_reply(self) -> None:
-        """One is under way, of which nothing is known yet."""
+        """A reply is under way, of which nothing is known yet."""
         self._end_live()
         self._figures = None
         self._show()
 
     def clear(self) -> None:
-        """No reply is shown, nor under way."""
+        """No reply is shown or under way."""
         self._has_context = False
         self.begin_reply()
 
@@ -116,7 +193,7 @@ class SpeedMeter(QFrame):
     # Of speed-up and learning
 
     def show_readiness(self, readiness: Readiness, sentence: str) -> None:
-        """Whether replies can be sped up while it is on; `sentence`: who drafts, or why nobody does."""
+        """Shows whether replies can be sped up; `sentence`: who drafts, or why nothing does."""
         self._readiness, self._sentence = readiness, sentence
         self._show_switch()
         self._show()
@@ -133,14 +210,14 @@ class SpeedMeter(QFrame):
         return self._readiness is Readiness.ELSEWHERE
 
     def _show_switch(self) -> None:
-        """It does nothing for a model that runs on a server."""
+        """Disables the switch for a model on a server."""
         off, on = self.tr("Turn speed-up off"), self.tr("Turn speed-up on")
         none = self.tr("Speed-up works for models that run on this computer")
         self.switch.setEnabled(not self._is_elsewhere)
         self.switch.setToolTip(none if self._is_elsewhere else off if self._is_on else on)
 
     def show_learning(self, is_learning: bool, is_paused: bool, share: float, is_self_distilling: bool = False) -> None:
-        """`share`: of the processor's time, the most that learning takes."""
+        """`share`: the largest share of the processor's time that learning takes."""
         self._is_paused = is_paused
         paused, learning = self.tr("Learning paused"), self.tr("Learning…")
         announced = self.tr("Learning… (up to {share} of the processor)").format(share=percent_words(share))
@@ -225,13 +302,12 @@ class SpeedMeter(QFrame):
             self._fit()
 
     def _fit(self) -> None:
-        """The most that there is room for. What matters least leaves first."""
+        """Shows as much as fits; the least important parts leave first."""
         for said, learned, has_gauge in _WAYS:
             told, learning = self._wordings[said], self._learning[learned]
             if self._px(told, learning, has_gauge) <= self.width():
                 break
-        self.headline.setText(told)
-        self.headline.setVisible(bool(told))
+        show_text(self.headline, told)
         self.learning.setText(learning)
         self.learning.setVisible(self._has_learning and bool(learning))
         self.pause_button.setVisible(self._has_learning)

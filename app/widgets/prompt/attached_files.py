@@ -28,14 +28,10 @@ _SHOWN_CHARACTERS = 10_000
 
 
 class AttachedFiles(QWidget):
-    """A button for each file, which shows its text below, or hides it again. Passages of a document are one file;
-    below a `heading`, which says what they are, each stands alone.
+    """A button for each file, which shows its text below, or hides it again. Passages of a document are one file; below
+    a `heading`, which says what they are, each stands alone."""
 
-    Signals:
-        height_changed(): a file was opened or closed.
-    """
-
-    height_changed = Signal()
+    height_changed = Signal()  # a file was opened or closed
 
     def __init__(
         self,
@@ -63,7 +59,7 @@ class AttachedFiles(QWidget):
         return min(widest, sum(button.sizeHint().width() + _GAP_PX for button in self.buttons) - _GAP_PX)
 
     def arrange(self, width: int) -> int:
-        """Takes this width and the height it needs, and returns the height."""
+        """Takes this width, and returns the height it needs."""
         x = y = bottom = 0
         if not self._heading.isHidden():
             self._heading.setGeometry(0, 0, width, self._heading.sizeHint().height())
@@ -126,7 +122,7 @@ class AttachedFiles(QWidget):
 
 
 def _words_of(file: Attachment, num_passages: int) -> str:
-    """What a button says beside the name."""
+    """A button's words after the name."""
     if num_passages:
         return translate("Amounts", "%n passage(s)", "", num_passages)
     return " · ".join([*words_of_pages(file.text), size_words(file.num_bytes)])
@@ -142,11 +138,11 @@ class _Text(JoinedText, QPlainTextEdit):
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
 
     def set_wrapping(self, wraps: bool) -> None:
-        """The lines of code and tables stay whole."""
+        """Sets whether lines wrap, which those of code and tables do not."""
         self.setLineWrapMode(self.LineWrapMode.WidgetWidth if wraps else self.LineWrapMode.NoWrap)
 
     def write(self, text: str, theme: Theme) -> None:
-        """Shows this text, with marks for signs that nobody sees."""
+        """Shows this text, with marks for invisible signs."""
         held, unseen = with_places(text)
         first, *parts = held.split(HELD)
         self.setPlainText(first)

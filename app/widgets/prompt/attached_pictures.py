@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QRectF, Qt, Slot
-from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from app.text.unseen import one_line
 from app.theme import ThemeKeeper
 from app.widgets.icon_button import IconButton
-from app.widgets.parts import ENTER_KEYS
 from app.widgets.prompt.picture_images import SmallImage
 from app.widgets.prompt.pictures import Pictures, picture_words, square_pixmap
 from engine.values.prompts import AttachedPicture
@@ -25,7 +24,7 @@ _WORDS_MARGIN_PX = 8
 
 
 def height_of(num_pictures: int, width: int, keeper: ThemeKeeper) -> int:
-    """Of that many in this width, each in its row; none has no height."""
+    """The height of this many pictures wrapped at this width; 0 without any."""
     num_rows = -(-num_pictures // _num_beside(width, keeper))
     return num_rows * (keeper.px(_SIDE_PX) + _GAP_PX) - _GAP_PX if num_rows else 0
 
@@ -53,7 +52,7 @@ class AttachedPictures(QWidget):
         return min(widest, max(wanted, self._keeper.px(_SIDE_PX)))
 
     def arrange(self, width: int) -> int:
-        """Takes this width and the height it needs, and returns the height."""
+        """Takes this width, and returns the height it needs."""
         side, num_beside = self._keeper.px(_SIDE_PX), _num_beside(width, self._keeper)
         for number, button in enumerate(self.buttons):
             row, column = divmod(number, num_beside)
@@ -77,12 +76,6 @@ class PictureButton(IconButton):
         pictures.shown.connect(self._on_shown)
         pictures.missing.connect(self._on_missing)
         self._show(pictures.small(attached.digest))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in ENTER_KEYS:
-            self.click()
-        else:
-            super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002
         theme = self._keeper.theme

@@ -15,7 +15,7 @@ from app.theme import ThemeKeeper
 from app.widgets.appearance import restyle
 from app.widgets.icon_button import IconButton
 from app.widgets.layouts import Part, Placed, in_row
-from app.widgets.parts import ElidedLabel, set_up
+from app.widgets.parts import ElidedLabel, set_up, show_text
 from app.widgets.prompt.picture_images import SmallImage
 from app.widgets.prompt.pictures import Pictures, picture_words, square_pixmap
 from engine.values.passages import num_pages
@@ -26,7 +26,7 @@ _RADIUS_PX = 5
 
 
 class Chip(QFrame):
-    """Of a file that is being read, was read, or could not be read."""
+    """A file that is being read, has been read, or failed to be read."""
 
     def __init__(
         self,
@@ -71,8 +71,7 @@ class Chip(QFrame):
 
     def write(self) -> None:
         words = self._words()
-        self._size.setText(words)
-        self._size.setVisible(bool(words))
+        show_text(self._size, words)
         self.setAccessibleName(self._spoken(words))
         self.setAccessibleDescription(self._why())
         self.setToolTip(in_tip(self._why() or self.name))
@@ -103,7 +102,7 @@ class Chip(QFrame):
 
 
 class PictureChip(Chip):
-    """Of a picture, with a small image of it."""
+    """A picture with a thumbnail."""
 
     def __init__(self, keeper: ThemeKeeper, pictures: Pictures, attached: AttachedPicture, parent: QWidget) -> None:
         self._image = QLabel()
@@ -117,7 +116,7 @@ class PictureChip(Chip):
         self.draw()
 
     def set_blindness(self, sentence: str) -> None:
-        """Said while the model cannot see it; empty where it can."""
+        """Says why the model cannot see the picture; empty if it can."""
         if sentence != self._blindness:
             self._blindness = sentence
             self.write()
@@ -144,7 +143,7 @@ class PictureChip(Chip):
 
     @Slot()
     def draw(self) -> None:
-        """As far as it is known."""
+        """Draws the thumbnail, if it is there yet."""
         self._small = self._small or self._pictures.small(self.digest)
         side_px = self._keeper.px(_IMAGE_PX)
         self._image.setFixedSize(side_px, side_px)
@@ -158,12 +157,12 @@ class PictureChip(Chip):
 
 
 def words_of_pages(text: str) -> list[str]:
-    """Empty for a text without pages."""
+    """The number of pages in words; empty for a text without pages."""
     number = num_pages(text)
     return [translate("Amounts", "{number} page(s)", "", number).format(number=whole(number))] if number else []
 
 
 def _rounded(number: int) -> int:
-    """To two figures, upwards."""
+    """Rounds up to two significant digits."""
     step = int(10 ** max(0, len(str(number)) - 2))
     return ceil(number / step) * step

@@ -22,17 +22,11 @@ _WIDEST_PX = 420
 
 class AttachmentChips(QWidget):
     """One chip for each file or picture, in as many lines as they need; hidden where there is none. A file is known by
-    its path until it is read.
+    its path until it is read."""
 
-    Signals:
-        changed(): a file was added or removed, or could not be read, or a picture is not there any more.
-        height_changed(): it has more lines of chips, or fewer.
-        cancelled(str): a file is not wanted any more while it is being read; its path.
-    """
-
-    changed = Signal()
-    height_changed = Signal()
-    cancelled = Signal(str)
+    changed = Signal()  # a file was added or removed, or could not be read, or a picture is not there any more
+    height_changed = Signal()  # it has more lines of chips, or fewer
+    cancelled = Signal(str)  # a file is not wanted any more while it is being read; its path
 
     def __init__(self, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -52,7 +46,7 @@ class AttachmentChips(QWidget):
 
     @property
     def texts(self) -> tuple[Attachment, ...]:
-        """Those of them that are no pictures."""
+        """The attachments that are not pictures."""
         return tuple(each for each in self.attachments if isinstance(each, Attachment))
 
     @property
@@ -65,7 +59,7 @@ class AttachmentChips(QWidget):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What each chip says, for a screen reader."""
+        """The text of each chip, for screen readers."""
         return tuple(chip.accessibleName() for chip in self._chips)
 
     @property
@@ -74,16 +68,16 @@ class AttachmentChips(QWidget):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Why not all is attached."""
+        """Reasons why files are not attached."""
         return tuple(chip.failure for chip in self._chips if chip.failure)
 
     @property
     def blindness(self) -> str:
-        """Why pictures cannot be sent; empty where they can, or there is none."""
+        """Why pictures cannot be sent; empty if they can, or if there are none."""
         return self._blindness if any(isinstance(each, AttachedPicture) for each in self.attachments) else ""
 
     def set_blindness(self, sentence: str) -> None:
-        """While the model cannot see pictures; empty where it can, or there is no model."""
+        """Sets why the model cannot see pictures; empty if it can, or if there is no model."""
         if sentence == self._blindness:
             return
         self._blindness = sentence
@@ -95,28 +89,28 @@ class AttachmentChips(QWidget):
 
     @property
     def room_taken(self) -> int:
-        """Files that are read, or about to be."""
+        """The number of files that are read, or about to be."""
         return sum(not chip.failure for chip in self._chips)
 
     @property
     def num_tokens(self) -> int:
-        """Of all that are counted."""
+        """The sum of all chips counted so far."""
         return sum(chip.num_tokens for chip in self._chips)
 
     def set_attachments(self, attachments: Sequence[Attachment | AttachedPicture]) -> None:
-        """In place of all others."""
+        """Replaces all attachments."""
         for chip in self._chips:
             if chip.is_reading:
                 self.cancelled.emit(chip.path)
         self._show([self._chip_of(attachment) for attachment in attachments])
 
     def add(self, attachment: Attachment | AttachedPicture) -> None:
-        """In place of the same one."""
+        """Adds the attachment, in place of an equal one."""
         kept = [chip for chip in self._chips if chip.attachment != attachment]
         self._show([*kept, self._chip_of(attachment)])
 
     def begin(self, path: str, name: str) -> None:
-        """This file is being read, in place of an attempt that failed."""
+        """Shows that this file is being read, in place of a failed attempt."""
         kept = [chip for chip in self._chips if not (chip.failure and chip.path == path)]
         self._show([*kept, self._ready(Chip(self._keeper, name, path, None, self))])
 
@@ -124,7 +118,7 @@ class AttachmentChips(QWidget):
         return any(chip.is_reading and chip.path == path for chip in self._chips)
 
     def finish(self, path: str, attachment: Attachment | AttachedPicture) -> None:
-        """The file was read; nothing happens if it is not wanted any more."""
+        """Shows a file that was read, unless it is no longer wanted."""
         if not self.is_awaited(path):
             return
         ahead = [chip for chip in self._chips if chip.attachment != attachment]
@@ -140,7 +134,7 @@ class AttachmentChips(QWidget):
         self._show(self._chips)
 
     def take_uncounted(self) -> tuple[Attachment, ...]:
-        """Those whose tokens nobody was asked to count yet. Pictures are not counted."""
+        """Attachments whose tokens have yet to be counted; pictures never are."""
         uncounted = []
         for chip in self._chips:
             if isinstance(chip.attachment, Attachment) and not chip.is_asked:
@@ -149,13 +143,13 @@ class AttachmentChips(QWidget):
         return tuple(uncounted)
 
     def forget_tokens(self) -> None:
-        """Another target reads them in other tokens."""
+        """Drops all counts: another target has other tokens."""
         for chip in self._chips:
             chip.is_asked, chip.num_tokens = False, 0
             chip.write()
 
     def show_tokens(self, block: str, num_tokens: int, most: int, is_about: bool) -> None:
-        """The number of tokens of a file as the target reads it, of `most` that fit."""
+        """Shows the target's number of tokens in a file, of `most` that fit."""
         for chip in self._chips:
             if isinstance(chip.attachment, Attachment) and chip.attachment.block == block:
                 chip.num_tokens, chip.is_about, chip.most = num_tokens, is_about, most
@@ -164,14 +158,14 @@ class AttachmentChips(QWidget):
 
     @Slot(bool)
     def set_excerpted(self, excerpted: bool) -> None:
-        """Whether only passages are sent of files."""
+        """Sets whether only passages of files are sent."""
         self._is_excerpted = excerpted
         for chip in self._chips:
             chip.is_excerpted = excerpted
             chip.write()
 
     def set_width(self, width: int) -> None:
-        """At once, also while it is not shown."""
+        """Takes effect at once, even while hidden."""
         self.setFixedWidth(width)
         self._arrange()
 
@@ -227,7 +221,7 @@ class AttachmentChips(QWidget):
             self._show(self._chips)
 
     def _arrange(self) -> None:
-        """All are as high as the highest."""
+        """Gives all chips the height of the highest."""
         widest = min(self._keeper.px(_WIDEST_PX), max(60, self.width()))
         line = max((chip.sizeHint().height() for chip in self._chips), default=0)
         x = y = height = 0

@@ -28,12 +28,12 @@ class DroppedFiles:
 
     @classmethod
     def of(cls, data: QMimeData) -> DroppedFiles | None:
-        """None where they are refused."""
+        """None for refused data."""
         return cls.of_paths([url.toLocalFile() for url in data.urls()])
 
     @classmethod
     def of_paths(cls, named: Sequence[str]) -> DroppedFiles | None:
-        """Of local files. None for those that are refused: a model or a profile beside other files."""
+        """Sorts local files by kind. None for refused ones: a model or a profile together with other files."""
         if not named or not all(named):
             return None
         kinds = {_KINDS.get(PurePath(path).suffix.lower(), "texts") for path in named}

@@ -24,7 +24,7 @@ class SmallImage:
 
 
 def small_image(picture: Picture) -> SmallImage | None:
-    """None: it is damaged."""
+    """The thumbnail; None: the picture is damaged."""
 
     def middle(size: QSize) -> tuple[QRect, QSize]:
         side = min(size.width(), size.height())
@@ -36,7 +36,7 @@ def small_image(picture: Picture) -> SmallImage | None:
 
 
 def fitting_image(picture: Picture, room: QSize) -> QImage | None:
-    """All of it, made smaller where it is larger than `room`, in pixels. None: it is damaged."""
+    """The whole image, shrunk to `room` in pixels if needed. None: it is damaged."""
 
     def whole(size: QSize) -> tuple[QRect, QSize]:
         return QRect(), within(size, room).expandedTo(QSize(1, 1))
@@ -45,7 +45,7 @@ def fitting_image(picture: Picture, room: QSize) -> QImage | None:
 
 
 def within(size: QSize, room: QSize) -> QSize:
-    """Made smaller where it is larger than `room`."""
+    """The size, shrunk to `room` if needed."""
     is_large = size.width() > room.width() or size.height() > room.height()
     return size.scaled(room, Qt.AspectRatioMode.KeepAspectRatio) if is_large else size
 
@@ -58,7 +58,7 @@ def png_of(image: QImage) -> bytes:
 
 
 def _read(data: bytes, part: Callable[[QSize], tuple[QRect, QSize]]) -> QImage | None:
-    """`part` says which part of a picture of this size is read, all of it for an empty one, and how large it gets."""
+    """`part` takes the picture's size and returns the part to read, empty for all of it, and its scaled size."""
     kind = next((kind for beginning, kind in _KINDS if data.startswith(beginning)), None)
     if kind is None:
         return None

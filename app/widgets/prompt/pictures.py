@@ -20,19 +20,12 @@ MOST_FRESH_BYTES = 200_000_000
 
 class Pictures(QObject):
     """Small images of those that were shown last, and the fresh ones themselves: those that were read for a prompt and
-    that no conversation holds yet. Each is known by its digest.
+    that no conversation holds yet. Each is known by its digest."""
 
-    Signals:
-        wanted(str): this picture is to be shown; `show_small` or `miss` answers.
-        shown(str): its small image is there.
-        missing(str): it is not there any more.
-        open_requested(str, str): it is to be shown large; the second is its name.
-    """
-
-    wanted = Signal(str)
-    shown = Signal(str)
-    missing = Signal(str)
-    open_requested = Signal(str, str)
+    wanted = Signal(str)  # this picture is to be shown; `show_small` or `miss` answers
+    shown = Signal(str)  # its small image is there
+    missing = Signal(str)  # it is not there any more
+    open_requested = Signal(str, str)  # it is to be shown large; the second is its name
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -42,7 +35,7 @@ class Pictures(QObject):
         self._drawn: set[str] = set()  # on the other thread
 
     def small(self, digest: str) -> SmallImage | None:
-        """None: `shown` or `missing` follows."""
+        """The thumbnail; None: `shown` or `missing` follows."""
         if known := self._small.pop(digest, None):
             self._small[digest] = known
         elif fresh := self._fresh.get(digest):
@@ -62,7 +55,7 @@ class Pictures(QObject):
     # Fresh ones
 
     def add(self, picture: Picture) -> None:
-        """It was read for a prompt. The oldest go where there are too many, as after many that were never sent."""
+        """Holds a picture read for a prompt. Beyond a limit, the oldest ones go."""
         self._fresh.pop(picture.digest, None)
         self._fresh[picture.digest] = picture
         while sum(len(each.data) for each in self._fresh.values()) > MOST_FRESH_BYTES and len(self._fresh) > 1:
@@ -74,16 +67,16 @@ class Pictures(QObject):
 
     @property
     def all_fresh(self) -> tuple[Picture, ...]:
-        """The newest last."""
+        """The pictures held, newest last."""
         return tuple(self._fresh.values())
 
     def fresh_in(self, prompt: str) -> tuple[Picture, ...]:
-        """Those that this prompt names."""
+        """The held pictures that this prompt names."""
         digests = dict.fromkeys(each.digest for each in split_pictures(prompt)[0])
         return tuple(self._fresh[digest] for digest in digests if digest in self._fresh)
 
     def settle(self, prompt: str) -> None:
-        """Its conversation holds them now."""
+        """Drops the prompt's pictures, which its conversation holds now."""
         for picture in self.fresh_in(prompt):
             del self._fresh[picture.digest]
 
@@ -109,7 +102,7 @@ class Pictures(QObject):
 
 
 def square_pixmap(small: SmallImage, side_px: int, radius_px: int, ratio: float) -> QPixmap:
-    """With round corners; `ratio` is that of the screen's pixels to those of the window."""
+    """A square with round corners; `ratio` is device pixels per window pixel."""
     side = round(side_px * ratio)
     smooth = Qt.TransformationMode.SmoothTransformation
     image = small.image.scaled(side, side, Qt.AspectRatioMode.IgnoreAspectRatio, smooth)
@@ -127,7 +120,7 @@ def square_pixmap(small: SmallImage, side_px: int, radius_px: int, ratio: float)
 
 
 def picture_words(name: str, known: SmallImage | Picture | None) -> str:
-    """What a screen reader says of a picture; its size, where it is known."""
+    """Describes a picture for screen readers, with its size if known."""
     if known is None:
         return translate("Pictures", "picture, {name}").format(name=one_line(name))
     words = translate("Pictures", "picture, {name}, {width} by {height}")

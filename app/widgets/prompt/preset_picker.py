@@ -26,16 +26,11 @@ NONE = 0  # the id of no preset: the settings of all chats
 
 
 class PresetPicker(Popup):
-    """Lists presets with the digits that choose them; 0 stands for the settings of all chats.
+    """Lists presets with the digits that choose them; 0 stands for the settings of all chats."""
 
-    Signals:
-        chosen(int): the preset with this id, or `NONE`.
-        save_requested(), manage_requested(): its buttons were pressed; it is closed.
-    """
-
-    chosen = Signal(int)
-    save_requested = Signal()
-    manage_requested = Signal()
+    chosen = Signal(int)  # the preset with this id, or `NONE`
+    save_requested = Signal()  # its buttons were pressed
+    manage_requested = Signal()  # it is closed
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -61,14 +56,14 @@ class PresetPicker(Popup):
         self._show_rows()
 
     def show_in_use(self, preset_id: int | None) -> None:
-        """Marks the preset that the chat has, `NONE` for the settings of all chats; None: none of them."""
+        """Marks the chat's preset, `NONE` for the settings of all chats; None: no preset."""
         self._in_use = preset_id
         self._show_rows()
         if preset_id is not None and self.isVisible():
             self.view.point_at(preset_id)
 
     def open_below(self, widget: QWidget, title: str) -> None:
-        """`title`: what the choice is for."""
+        """`title`: what the choice applies to."""
         self.title.setText(title)
         self._in_use = None
         self._show_rows()
@@ -84,7 +79,7 @@ class PresetPicker(Popup):
     # Qt's own
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """A digit chooses at once."""
+        """Chooses by digits."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             row = self._row_of(event.text())
             if row is not None:

@@ -53,7 +53,7 @@ class AttachmentNotice(QWidget):
         self._show_parts()
 
     def set_tokens(self, num_tokens: int, most: int, context_size: int) -> None:
-        """Of all attachments, of `most` that leave room for a reply. Where they do there is no offer."""
+        """Offers passages if the attachments take more than `most` tokens, which leave room for a reply."""
         self._has_offer = num_tokens > most > 0
         if self._has_offer:
             words = self.tr(
@@ -80,30 +80,19 @@ class PromptBox(QWidget):
 
     Enter sends, Shift+Enter breaks the line. The user can always write; a prompt is sent only while a target is ready
     and no reply is under way, and until then it stays in the box.
-
-    Signals:
-        submitted(str): a prompt to answer; the box is empty again.
-        consent_wanted(str): a prompt to answer that stays in the box, which is guarded: the user must be asked first.
-        stop_requested(): stop the reply under way.
-        pages_requested(int): scroll the conversation by so many pages.
-        edit_last_requested(): edit the prompt that was sent last.
-        edited(): the text has changed.
-        attach_requested(): choose a file to attach to the prompt.
-        long_pasted(str): a text that is too long to be shown in the box.
-        passages_requested(): find what to send of the attachments, and send that.
-        thinking_switched(bool): whether the model is to think before it answers.
     """
 
-    attach_requested = Signal()
-    passages_requested = Signal()
-    long_pasted = Signal(object)  # a str that Qt need not copy
-    submitted = Signal(object)  # a str that Qt need not copy
-    consent_wanted = Signal(object)  # likewise
-    stop_requested = Signal()
-    pages_requested = Signal(int)
-    edit_last_requested = Signal()
-    edited = Signal()
-    thinking_switched = Signal(bool)
+    attach_requested = Signal()  # choose a file to attach to the prompt
+    passages_requested = Signal()  # find what to send of the attachments, and send that
+    long_pasted = Signal(object)  # (str) a text that is too long to be shown in the box (a str that Qt need not copy)
+    submitted = Signal(object)  # (str) a prompt to answer; the box is empty again (a str that Qt need not copy)
+    # (str) a prompt to answer that stays in the box, which is guarded: the user must be asked first (so is this)
+    consent_wanted = Signal(object)
+    stop_requested = Signal()  # stop the reply under way
+    pages_requested = Signal(int)  # scroll the conversation by this many pages
+    edit_last_requested = Signal()  # edit the prompt that was sent last
+    edited = Signal()  # the text has changed
+    thinking_switched = Signal(bool)  # whether the model is to think before it answers
 
     def __init__(self, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -119,7 +108,7 @@ class PromptBox(QWidget):
         self.editor.stop_requested.connect(self._on_escape)
         self.editor.pages_requested.connect(self.pages_requested)
         self.editor.up_pressed_while_empty.connect(self.edit_last_requested)
-        self.editor.focused.connect(self._show_focus)
+        self.editor.focused.connect(lambda focused: restyle(self.frame, active="true" if focused else "false"))
         self.editor.long_pasted.connect(self.long_pasted)
         self.editor.textChanged.connect(self._on_text_changed)
         self.editor.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -160,16 +149,15 @@ class PromptBox(QWidget):
 
     @property
     def text(self) -> str:
-        """The prompt so far, with its attachments."""
         return join_prompt(self.chips.attachments, self.editor.toPlainText())
 
     @property
     def counted_text(self) -> str:
-        """What of it has tokens that can be counted ahead: all but its pictures."""
+        """The part whose tokens can be counted ahead: all but its pictures."""
         return join_prompt(self.chips.texts, self.editor.toPlainText()).strip()
 
     def set_text(self, text: str) -> None:
-        """A prompt as it was sent, with its attachments."""
+        """Restores a sent prompt with its attachments."""
         attachments, words = split_prompt(text)
         if is_too_long(words):
             attachments, words = (*attachments, self.pasted(words)), ""
@@ -177,11 +165,11 @@ class PromptBox(QWidget):
         self.editor.set_text(words)
 
     def pasted(self, text: str) -> Attachment:
-        """A long text, as it is attached."""
+        """Makes a long pasted text an attachment."""
         return Attachment(self.tr("Pasted text.txt"), text)
 
     def show_count(self, num_tokens: int | None, most: int) -> None:
-        """The number of tokens of the text, of `most` that fit; None for too many to count."""
+        """Shows the number of tokens, of `most` that fit; None: too many to count."""
         fits = num_tokens is not None and num_tokens <= most
         self.count.setText(self.tr("Too long") if num_tokens is None else self._words_of_count(num_tokens))
         about = self.tr("Counted as the model reads it, without the chat so far and the chat template.")
@@ -201,7 +189,7 @@ class PromptBox(QWidget):
         self._fit()
 
     def show_sight(self, name: str, sees: bool, is_elsewhere: bool = False) -> None:
-        """Whether the model of this name sees pictures. `is_elsewhere`: it runs on a server."""
+        """Sets whether this model sees pictures. `is_elsewhere`: it runs on a server."""
         words = self.tr(
             "{model} cannot see pictures. Choose a model with a projector file (mmproj) beside it, or remove the "
             "picture."
@@ -213,7 +201,7 @@ class PromptBox(QWidget):
         self.chips.set_blindness("" if sees else words.format(model=one_line(name)))
 
     def show_thinking(self, thinks: bool | None) -> None:
-        """Whether the model thinks before it answers; None: it cannot be told, and there is no switch."""
+        """Sets the switch; None: whether the model thinks is unknown, and there is no switch."""
         self.think_button.setVisible(thinks is not None)
         self.think_button.setChecked(bool(thinks))
         on, off = self.tr("The model thinks before it answers"), self.tr("The model answers without thinking first")
@@ -221,7 +209,7 @@ class PromptBox(QWidget):
         self.think_button.set_icon("think", "accent" if thinks else "quiet")
 
     def switch_thinking(self, thinks: bool) -> None:
-        """As if the user had."""
+        """Switches as the user would."""
         if self.think_button.isChecked() != thinks:
             self.think_button.click()
 
@@ -230,13 +218,13 @@ class PromptBox(QWidget):
         return self.editor.sends_with_ctrl
 
     def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
-        """Whether Ctrl+Enter sends and Enter breaks the line, instead of Enter and Shift+Enter."""
+        """Sets whether Ctrl+Enter sends and Enter breaks the line, instead of Enter and Shift+Enter."""
         self.editor.set_sends_with_ctrl(with_ctrl)
         self._update_button()
 
     def set_ready(self, ready: bool, reason: str = "") -> None:
-        """Whether there is a target to send to, or one that is loading; `reason` is shown when the user tries while
-        there is none. Without a reason, the program has just begun."""
+        """Sets whether there is a target to send to, or one that is loading. `reason` is shown if the user tries
+        without one; empty: the program has just started."""
         self._ready = ready
         self._reason = reason
         if ready:
@@ -244,11 +232,11 @@ class PromptBox(QWidget):
         self._update_button()
 
     def set_guarded(self, is_guarded: bool) -> None:
-        """Whether nothing is to be sent before the user was asked."""
+        """Sets whether the user must be asked before anything is sent."""
         self._is_guarded = is_guarded
 
     def set_busy(self, busy: bool) -> None:
-        """While a reply is under way, the Send button is a Stop button."""
+        """Turns the Send button into a Stop button while a reply is under way."""
         self._busy = busy
         if not busy:
             self.hint.hide()
@@ -274,7 +262,7 @@ class PromptBox(QWidget):
             self.send(text)
 
     def send(self, text: str) -> None:
-        """And what was attached is not any more."""
+        """Sends the text and clears the attachments."""
         if self._is_guarded:
             self.hint.hide()
             self.consent_wanted.emit(text)
@@ -292,7 +280,7 @@ class PromptBox(QWidget):
         return self.tr("{number} token(s)", "", num_tokens).format(number=whole(num_tokens))
 
     def show_hint(self, words: str) -> None:
-        """Above the box, until something is typed or the reply has ended."""
+        """Shows a hint above the box until something is typed or the reply ends."""
         self.hint.setText(words)
         self.hint.show()
 
@@ -301,7 +289,7 @@ class PromptBox(QWidget):
 
     @Slot(str)
     def _show_variable(self, name: str) -> None:
-        """Which one is to be filled in; empty: none."""
+        """Shows which variable is to be filled in; empty: none."""
         if name:
             self.show_hint(self.tr("Type “{name}” · Tab: next · Esc: leave the rest").format(name=one_line(name)))
         else:
@@ -344,10 +332,6 @@ class PromptBox(QWidget):
         keys = "Ctrl+Enter" if self.sends_with_ctrl else "Enter"
         send = self.tr("Send  ({keys})").format(keys=native(keys))
         self.button.set_name(self.tr("Stop  (Esc)") if self._busy else send)
-
-    @Slot(bool)
-    def _show_focus(self, focused: bool) -> None:
-        restyle(self.frame, active="true" if focused else "false")
 
     @Slot()
     def _draw_again(self) -> None:

@@ -26,7 +26,7 @@ from app.widgets.prompt.pictures import Pictures
 from app.widgets.words.prose import wrap_mode
 from engine.values.prompts import MOST_PASTED, join_prompt, split_pictures
 
-BUTTON_PX = 32  # the height of the button beside it, and so of one line
+BUTTON_PX = 32  # the height of the button next to it, and so of one line
 SHARE_OF_WINDOW = 0.4  # the largest share of its height that a field takes
 _LONGEST = 100_000  # characters of a field …
 _MOST_LINES = 5_000
@@ -39,31 +39,23 @@ _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
 
 def is_too_long(text: str) -> bool:
-    """For a field, which would hold up the window."""
+    """Whether a field with this text would freeze the window."""
     return len(text) > _LONGEST or text.count("\n") > _MOST_LINES
 
 
 class PromptEditor(QPlainTextEdit):
-    """Plain text whose height follows its lines.
+    """Plain text whose height follows its lines."""
 
-    Signals:
-        submit_requested(), stop_requested(), pages_requested(int): keys that mean more than text.
-        up_pressed_while_empty(): the Up arrow, while there is no text.
-        focused(bool): it has the keyboard now, or has lost it.
-        long_pasted(str): a text that is too long for the field, which stays as it is; of one that is longer than may be
-            pasted, a beginning that is longer, too.
-        files_pasted(list): files that were copied, by their paths.
-        picture_pasted(bytes | QImage): a picture, as a file of any kind or as it is drawn.
-    """
-
-    submit_requested = Signal()
+    submit_requested = Signal()  # this and the next two: keys that mean more than text
     stop_requested = Signal()
     pages_requested = Signal(int)
-    up_pressed_while_empty = Signal()
-    focused = Signal(bool)
-    long_pasted = Signal(object)  # a str that Qt need not copy
-    files_pasted = Signal(list)
-    picture_pasted = Signal(object)
+    up_pressed_while_empty = Signal()  # the Up arrow, while there is no text
+    focused = Signal(bool)  # it has the keyboard now, or has lost it
+    # (str) a text that is too long for the field, which stays as it is; of one that is longer than may be pasted, a
+    # beginning that is longer, too (a str that Qt need not copy)
+    long_pasted = Signal(object)
+    files_pasted = Signal(list)  # files that were copied, by their paths
+    picture_pasted = Signal(object)  # (bytes | QImage) a picture, as a file of any kind or as it is drawn
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -85,7 +77,7 @@ class PromptEditor(QPlainTextEdit):
         self.viewport().setAutoFillBackground(False)
 
     def set_sends_with_ctrl(self, with_ctrl: bool) -> None:
-        """Whether Ctrl+Enter alone sends and Enter breaks the line, instead of Enter and Shift+Enter."""
+        """Sets whether only Ctrl+Enter sends and Enter breaks the line, instead of Enter and Shift+Enter."""
         self.sends_with_ctrl = with_ctrl
         self.setAccessibleDescription(
             self.tr("Ctrl+Enter sends, Enter starts a new line")
@@ -94,12 +86,12 @@ class PromptEditor(QPlainTextEdit):
         )
 
     def set_hint(self, words: str) -> None:
-        """Shown while there is no text, in one line."""
+        """Sets the line shown while there is no text."""
         self._hint = words
         self._show_hint()
 
     def set_text(self, text: str) -> None:
-        """With the cursor at its end."""
+        """Sets the text and puts the cursor at its end."""
         self.clear()
         self._wrap(text)
         self.setPlainText(text)
@@ -109,7 +101,7 @@ class PromptEditor(QPlainTextEdit):
         self._least_px = height_px
 
     def fit(self, highest: int) -> None:
-        """Becomes as high as its lines, from one line to `highest` pixels."""
+        """Takes the height of its lines, from one line to `highest` pixels."""
         metrics = self.fontMetrics()
         higher = max(0, metrics.size(0, self._hint).height() - metrics.size(0, "x").height())  # letters of another font
         padding = max(0, self._least_px - metrics.lineSpacing() - higher)
@@ -154,13 +146,13 @@ class PromptEditor(QPlainTextEdit):
             super().keyPressEvent(event)
 
     def _show_hint(self) -> None:
-        """Shortened where there is no room for all of it."""
+        """Shows the hint, shortened to the width."""
         room = self.viewport().width() - 2
         self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room))
         self.viewport().update()  # which Qt forgets
 
     def is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
-        """Whether Enter sends, with these modifiers. Ctrl+Enter always does."""
+        """Whether Enter with these modifiers sends; Ctrl+Enter always does."""
         alone = modifiers == Qt.KeyboardModifier.NoModifier
         return modifiers == Qt.KeyboardModifier.ControlModifier or (alone and not self.sends_with_ctrl)
 
@@ -178,7 +170,7 @@ class PromptEditor(QPlainTextEdit):
         return source.hasText() or _has_picture(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """What has words beside a picture, as cells of a table do, is pasted as words."""
+        """Sources with words and a picture, such as table cells, are pasted as words."""
         paths = [url.toLocalFile() for url in source.urls()]
         if paths and all(paths):
             self.files_pasted.emit(paths)
@@ -195,12 +187,12 @@ class PromptEditor(QPlainTextEdit):
             self.insertPlainText(text)
 
     def write(self, place: QTextCursor, text: str) -> None:
-        """In place of what is selected there."""
+        """Replaces the cursor's selection."""
         self._wrap(text)
         place.insertText(text)
 
     def _wrap(self, text: str) -> None:
-        """Wraps lines as this text needs it, which is about to be in the field."""
+        """Chooses how lines wrap for this text, which is about to be in the field."""
         if self.document().isEmpty() or wrap_mode(text) is QTextOption.WrapMode.WrapAnywhere:
             self.setWordWrapMode(wrap_mode(text))
 
@@ -214,7 +206,7 @@ class PromptEditor(QPlainTextEdit):
 
 
 def _words_in(source: QMimeData) -> str:
-    """Its text, or the beginning of one that is longer than may be pasted: Qt takes long to hand over all of it."""
+    """The text, or the beginning of one that is too long to paste: Qt takes long to hand over all of it."""
     raw = source.data("text/plain")
     if raw.size() > _MOST_BYTES:
         return bytes(raw.left(_MOST_BYTES).data()).decode(errors="ignore")
@@ -226,24 +218,18 @@ def _has_picture(source: QMimeData) -> bool:
 
 
 def _picture_in(source: QMimeData) -> bytes | QImage:
-    """As a file, where there is one: that takes no time."""
+    """The picture, encoded if the source has it so: that takes no time."""
     kind = next((kind for kind in _PICTURE_KINDS if source.hasFormat(kind)), None)
     return QImage(source.imageData()) if kind is None else bytes(source.data(kind).data())
 
 
 class PromptRevision(QFrame):
     """A prompt that is edited where it is shown: Enter sends it, Esc leaves it as it was. Its pictures can be removed,
-    and its files are edited as text.
+    and its files are edited as text."""
 
-    Signals:
-        submitted(str): the new prompt.
-        cancelled(): nothing changes.
-        edited(): its text has changed, and maybe its height.
-    """
-
-    submitted = Signal(str)
-    cancelled = Signal()
-    edited = Signal()
+    submitted = Signal(str)  # the new prompt
+    cancelled = Signal()  # nothing changes
+    edited = Signal()  # its text has changed, and maybe its height
 
     def __init__(self, text: str, keeper: ThemeKeeper, pictures: Pictures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -279,7 +265,7 @@ class PromptRevision(QFrame):
 
     @property
     def text(self) -> str:
-        """The whole prompt; as it was, where nothing is changed."""
+        """The whole prompt, unchanged where it was not edited."""
         whole, *begun = self._begun
         attached, typed = self.chips.attachments, self.editor.toPlainText()
         return whole if [attached, typed] == begun else join_prompt(attached, typed)

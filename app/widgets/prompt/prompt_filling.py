@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QColor, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
-from app.text.prompt_variables import PromptPiece
+from app.text.unseen import utf16_length
 from app.theme import ThemeKeeper
 from app.widgets.prompt.prompt_editor import PromptEditor
+
+CLIPBOARD = "clipboard"
+MOST_VARIABLES = 100  # that are filled in; more stay as they are written
+_INNER = r"[^\W\d_][\w\- ]{0,39}"
+_VARIABLE = re.compile(rf"\{{\{{({_INNER}(?::[^{{}}\n]*)?)\}}\}}|\{{({_INNER})(?::([^{{}}\n]*))?\}}")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPiece:
+    """A part of a prompt as it is put into the message box."""
+
+    text: str
+    name: str = ""  # of the variable in whose place it stands
+    is_open: bool = False  # it stands for a value that the user is to give
+
+
+def has_clipboard(text: str) -> bool:
+    """Whether the prompt inserts the clipboard."""
+    return any(piece.name == CLIPBOARD for piece in pieces(text))
+
+
+def pieces(text: str, clipboard: str = "") -> tuple[PromptPiece, ...]:
+    """Splits the prompt into parts. An empty clipboard becomes a variable."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return tuple(piece for piece in _pieces(text, clipboard) if piece.text or piece.name)
+
+
+def _pieces(text: str, clipboard: str) -> Iterator[PromptPiece]:
+    place = 0
+    for found in islice(_VARIABLE.finditer(text), MOST_VARIABLES):
+        yield PromptPiece(text[place : found.start()])
+        place = found.end()
+        plain, name, default = found.groups()
+        if plain is not None:
+            yield PromptPiece(f"{{{plain}}}")
+        elif name == CLIPBOARD and clipboard:
+            yield PromptPiece(clipboard, name)
+        elif default is None or not default.strip():
+            yield PromptPiece(f"{{{name}}}", name, is_open=True)
+        else:
+            yield PromptPiece(default.strip(), name)
+    yield PromptPiece(text[place:])
+
 
 _KEEP = QTextCursor.MoveMode.KeepAnchor
 _LINE_BREAK = "\u2029"  # as Qt has it within a selection
 
 
 class PromptFilling(QObject):
-    """Tab goes from variable to variable. One of the same name further on gets the same value.
+    """Tab goes from variable to variable. One of the same name further on gets the same value."""
 
-    Signals:
-        asked(str): the variable of this name is selected now, to be typed over.
-        ended(): there is none to fill in any more.
-    """
-
-    asked = Signal(str)
-    ended = Signal()
+    asked = Signal(str)  # the variable of this name is selected now, to be typed over
+    ended = Signal()  # there is none to fill in any more
 
     def __init__(self, keeper: ThemeKeeper, editor: PromptEditor) -> None:
         super().__init__(editor)
@@ -44,14 +85,14 @@ class PromptFilling(QObject):
         return bool(self._blanks)
 
     def put_in(self, cursor: QTextCursor, prompt: Iterable[PromptPiece]) -> None:
-        """In place of what the cursor has selected, as one step that can be undone; selects the first variable."""
+        """Replaces the cursor's selection in one undoable step, and selects the first variable."""
         prompt = tuple(prompt)
         begin = cursor.selectionStart()
         self._is_changing = True
         self._editor.write(cursor, "".join(piece.text for piece in prompt))
         blanks, place = [], begin
         for piece in prompt:
-            end = place + _length(piece.text)
+            end = place + utf16_length(piece.text)
             if piece.name:
                 blanks.append(_Blank(self._editor, piece, place, end))
             place = end
@@ -68,7 +109,7 @@ class PromptFilling(QObject):
         self._mark()
 
     def go_on(self, backwards: bool = False) -> None:
-        """To the next variable, or the one before; after the last to the end, where filling in ends."""
+        """Moves to the next or previous variable; beyond the last one, filling in ends."""
         here = self._editor.textCursor().selectionStart()
         self._repeat(here)
         here = next((blank.begin for blank in self._blanks if blank.begin <= here <= blank.end), here)
@@ -81,7 +122,7 @@ class PromptFilling(QObject):
             self._editor.setTextCursor(last)
 
     def ask_for_rest(self) -> bool:
-        """Selects the first variable that has no value yet, as a prompt is to be sent; False where all have one."""
+        """Selects the first variable without a value before a prompt is sent; False if all have one."""
         self._repeat(self._editor.textCursor().selectionStart())
         left = next((blank for blank in self._blanks if blank.is_empty), None)
         if left is not None:
@@ -89,7 +130,7 @@ class PromptFilling(QObject):
         return left is not None
 
     def end(self) -> None:
-        """What was typed stays."""
+        """Ends filling in; what was typed stays."""
         if self._blanks:
             self._blanks = []
             self._mark()
@@ -97,7 +138,7 @@ class PromptFilling(QObject):
 
     @Slot(int, int, int)
     def _on_changed(self, place: int, num_removed: int, _num_added: int) -> None:
-        """Ends where all of it has gone: the text is another one, or what was put in is undone."""
+        """Ends when the prompt is gone: the text is another one, or inserting it was undone."""
         if self._is_changing or not self._blanks:
             return
         begin, end = self._span
@@ -118,7 +159,7 @@ class PromptFilling(QObject):
 
     @Slot()
     def _mark(self) -> None:
-        """Shows where they are."""
+        """Highlights the variables."""
         marks = []
         for blank in self._blanks:
             mark = QTextEdit.ExtraSelection()
@@ -133,7 +174,7 @@ class PromptFilling(QObject):
         self.asked.emit(blank.name)
 
     def _repeat(self, place: int) -> None:
-        """What was given for the variable here stands for the others of its name, too."""
+        """Copies the value of this variable to others of the same name."""
         given = next((each for each in self._blanks if each.begin <= place <= each.end and not each.is_empty), None)
         if given is None:
             return
@@ -172,7 +213,6 @@ class _Blank:
 
     @property
     def is_empty(self) -> bool:
-        """It has no value yet."""
         return self._open is not None and self.text in ("", self._open)
 
     def selected(self) -> QTextCursor:
@@ -186,8 +226,3 @@ def _at(editor: PromptEditor, place: int) -> QTextCursor:
     cursor = QTextCursor(editor.document())
     cursor.setPosition(place)
     return cursor
-
-
-def _length(text: str) -> int:
-    """As Qt counts: in units of UTF-16."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -8,11 +8,10 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
-from app.text.prompt_variables import has_clipboard, pieces
 from app.theme import ThemeKeeper
 from app.widgets.parts import ENTER_KEYS
 from app.widgets.prompt.prompt_editor import LONGEST_PASTED, PromptEditor, is_too_long
-from app.widgets.prompt.prompt_filling import PromptFilling
+from app.widgets.prompt.prompt_filling import PromptFilling, has_clipboard, pieces
 from app.widgets.prompt.prompt_menu import MANAGE, PromptMenu
 from engine.values.order import LibraryPrompt
 
@@ -22,15 +21,10 @@ _MOST_SOUGHT = 60  # characters after the slash
 
 
 class PromptLibrary(QObject):
-    """Watches the keys of one editor; what is no longer looked for or filled in, it leaves as it was typed.
+    """Watches the keys of one editor; what is no longer looked for or filled in, it leaves as it was typed."""
 
-    Signals:
-        manage_requested(): show the library.
-        variable_asked(str): the variable of this name is to be filled in now; empty: none any more.
-    """
-
-    manage_requested = Signal()
-    variable_asked = Signal(str)
+    manage_requested = Signal()  # show the library
+    variable_asked = Signal(str)  # the variable of this name is to be filled in now; empty: none any more
 
     def __init__(self, keeper: ThemeKeeper, editor: PromptEditor, box: QWidget) -> None:
         super().__init__(editor)
@@ -114,7 +108,7 @@ class PromptLibrary(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        """What is typed after the slash."""
+        """Follows what is typed after the slash."""
         if self._is_coming:
             cursor = self._editor.textCursor()
             if not cursor.block().text().startswith(_SLASH) or cursor.positionInBlock() != 1:
@@ -132,7 +126,7 @@ class PromptLibrary(QObject):
             self.menu.show_prompts(self._prompts, self._shown, self._box)
 
     def _sought(self) -> str | None:
-        """None: the slash is gone, or something else is being written."""
+        """The words after the slash; None: it is gone, or something else is being written."""
         here = self._editor.textCursor()
         if self._slash is None or here.hasSelection() or here.block() != self._slash.block():
             return None
@@ -140,7 +134,7 @@ class PromptLibrary(QObject):
         return found[1:] if found.startswith(_SLASH) and len(found) <= _MOST_SOUGHT else None
 
     def _typed(self, slash: QTextCursor) -> QTextCursor:
-        """From the slash to where the user writes."""
+        """The text from the slash to the cursor."""
         typed = QTextCursor(self._editor.document())
         typed.setPosition(slash.position())
         typed.setPosition(self._editor.textCursor().position(), QTextCursor.MoveMode.KeepAnchor)
@@ -158,7 +152,7 @@ class PromptLibrary(QObject):
 
     @Slot(object)
     def _use(self, key: object) -> None:
-        """Puts the prompt in the place of the slash and what follows it."""
+        """Replaces the slash and what follows by the prompt."""
         if self._slash is None:
             return
         typed = self._typed(self._slash)
@@ -172,7 +166,7 @@ class PromptLibrary(QObject):
             self.put_in(typed, prompt)
 
     def put_in(self, place: QTextCursor, prompt: LibraryPrompt) -> None:
-        """A prompt that is too long for the box is attached, as it is when it is pasted."""
+        """Inserts a prompt, or attaches it if it is too long for the box."""
         if is_too_long(prompt.text) or len(prompt.text) > LONGEST_PASTED:
             place.removeSelectedText()
             self._editor.long_pasted.emit(prompt.text)

@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from app.models.rows import DrawnRow
 from app.theme import ThemeKeeper
 from app.widgets.layouts import Placed, in_column
-from app.widgets.parts import set_up, words
+from app.widgets.parts import announce, set_up, words
 from app.widgets.rows_view import RowsView
 from engine.values.order import LibraryPrompt
 
@@ -26,13 +25,9 @@ _WORDS = re.compile(r"\w+")
 
 
 class PromptMenu(QFrame):
-    """A list that follows what is typed. The keyboard stays in the message box.
+    """A list that follows what is typed. The keyboard stays in the message box."""
 
-    Signals:
-        used(int): the prompt with this id, or `MANAGE`, was clicked or is wanted by Enter.
-    """
-
-    used = Signal(object)
+    used = Signal(object)  # (int) the prompt with this id, or `MANAGE`, was clicked or is wanted by Enter
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,7 +43,7 @@ class PromptMenu(QFrame):
         self.hide()
 
     def show_prompts(self, prompts: Sequence[LibraryPrompt], sought: str, box: QWidget) -> None:
-        """Those that fit what was typed after the slash, above `box`; hidden where none does."""
+        """Shows matching prompts above `box`; hidden without any."""
         rows = [DrawnRow(each.id, each.name, _preview(each.text)) for each in matching(prompts, sought)]
         if not sought:
             about = self.tr("Write prompts, or add examples") if not prompts else self.tr("Write, change, import")
@@ -64,7 +59,7 @@ class PromptMenu(QFrame):
         self._say()
 
     def move(self, step: int) -> None:  # type: ignore[override]
-        """To another row; round at the ends."""
+        """Moves to another row, wrapping around."""
         rows = self.view.rows.rows
         here = next(number for number, row in enumerate(rows) if row.key == self.view.current_key)
         self.view.point_at(rows[(here + step) % len(rows)].key)
@@ -83,14 +78,14 @@ class PromptMenu(QFrame):
         self.setGeometry(corner.x(), corner.y() - height - 4, width, height)
 
     def _say(self) -> None:
-        """To a screen reader: the list never has the keyboard."""
+        """Tells screen readers the current row, as the list never has the keyboard."""
         current = next((row for row in self.view.rows.rows if row.key == self.view.current_key), None)
         if current is not None:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self.view, current.spoken))
+            announce(self.view, current.spoken)
 
 
 def matching(prompts: Sequence[LibraryPrompt], sought: str) -> list[LibraryPrompt]:
-    """Those in whose names every word that is sought begins a word; names that begin so come first."""
+    """Prompts of which every sought word begins a word of the name; names that begin so come first."""
     if sought[:1].isspace() or (sought and not _WORDS.search(sought)) or re.search(r"[^\w\s\-'’.,&]", sought):
         return []  # a path, or a sentence after a slash
     wanted = sought.casefold().split()

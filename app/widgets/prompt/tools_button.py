@@ -1,4 +1,4 @@
-"""The button beside the message box with a tick for each server of tools that this chat may use."""
+"""The button at the message box, with a tick for each tool server that this chat may use."""
 
 from __future__ import annotations
 
@@ -17,15 +17,10 @@ from engine.values.tools import ServerState
 
 
 class ToolsButton(IconButton):
-    """Opens a menu. Where the model knows no tools, the menu says so and nothing in it can be ticked.
+    """Opens a menu. Where the model knows no tools, the menu says so and nothing in it can be ticked."""
 
-    Signals:
-        switched(str, bool): this chat may use the server of that name from now on, or not any more.
-        settings_requested(): set up servers.
-    """
-
-    switched = Signal(str, bool)
-    settings_requested = Signal()
+    switched = Signal(str, bool)  # this chat may use the server of that name from now on, or not any more
+    settings_requested = Signal()  # set up servers
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         self._name = ""
@@ -46,8 +41,8 @@ class ToolsButton(IconButton):
     def show_servers(
         self, servers: Sequence[str], ticked: Sequence[str], states: Mapping[str, ServerState], mute: str
     ) -> None:
-        """Those that are on, those that this chat may use, how they are, and the name of a model that knows no
-        tools."""
+        """Takes the servers that are on, those that this chat may use, their states, and the name of a model that knows
+        no tools."""
         self._servers, self._ticked = tuple(servers), tuple(map(one_line, ticked))
         self._states = dict(states)
         self._mute = one_line(mute)
@@ -55,7 +50,7 @@ class ToolsButton(IconButton):
 
     @Slot()
     def open_menu(self) -> None:
-        """With the keyboard in it."""
+        """Opens the menu and gives it the keyboard."""
         menu = WindowMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setAccessibleName(self.tr("Tools of this chat"))

@@ -17,7 +17,7 @@ from app.text.unseen import in_tip, one_line
 from app.theme import ThemeKeeper
 from app.widgets.fitting_label import FittingLabel
 from app.widgets.icon_button import IconButton
-from app.widgets.layouts import Placed, in_column, in_row
+from app.widgets.layouts import Part, Placed, in_column, in_row
 from app.widgets.parts import Button, ProgressLine, button, keep_place, set_up
 from app.widgets.target.target_picker import TargetPicker
 
@@ -35,21 +35,17 @@ class SignButton(IconButton):
         self.hide()
 
     def tell(self, words: str) -> None:
-        """In its tooltip; without words it is hidden."""
+        """Sets the tooltip; without words the button is hidden."""
         self.set_name(words)
         self.setVisible(bool(words))
 
 
 class Signs(QWidget):
-    """Each leads to where what it tells can be changed.
+    """Each leads to where what it tells can be changed."""
 
-    Signals:
-        writing_requested(): show the chat in which a reply is being written.
-        measuring_requested(), server_requested(), settings_requested(), preset_requested(): show what is measured, the
-            server for other programs, the settings of the chat, or its preset.
-    """
-
-    writing_requested = Signal()
+    writing_requested = Signal()  # show the chat in which a reply is being written
+    # this and the next three: show what is measured, the server for other programs, the settings of the chat, or its
+    # preset
     measuring_requested = Signal()
     server_requested = Signal()
     settings_requested = Signal()
@@ -64,15 +60,12 @@ class Signs(QWidget):
         self.form = SignButton(keeper, "form", self.settings_requested, self)
         self.banned = SignButton(keeper, "banned", self.settings_requested, self)
         self.preset = SignButton(keeper, "preset", self.preset_requested, self)
-        in_row(
-            [*(self.writing, self.measuring, self.server), *(self.form, self.banned, self.preset)],
-            inside=self,
-            spacing=0,
-        )
+        signs = [self.writing, self.measuring, self.server, self.form, self.banned, self.preset]
+        in_row(signs, inside=self, spacing=0)
 
 
 class ChatSettingsButton(IconButton):
-    """In the colour of what is on while the chat differs from the defaults."""
+    """A button that is lit while the chat differs from the defaults."""
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         self._name = self._own = ""
@@ -86,7 +79,7 @@ class ChatSettingsButton(IconButton):
         self.setToolTip(in_tip("\n".join(filter(None, (name, about)))))
 
     def show_own(self, own: str) -> None:
-        """What differs from the defaults; empty: nothing."""
+        """Shows what differs from the defaults; empty: nothing."""
         self._own = own
         self.set_name(self._name)
         self.set_icon("sliders", "accent" if own else "quiet")
@@ -99,18 +92,12 @@ _LEAST_PX = 90
 
 
 class TargetBar(QWidget):
-    """The name of the target, and the progress while one is loading. The name opens `picker`, which has signals of
-    its own.
+    """The name of the target, and the progress while one is loading. The name opens `picker`, which has signals of its
+    own."""
 
-    Signals:
-        target_chosen(str): load the model with this reference.
-        cancel_requested(): stop loading.
-        sidebar_requested(): show or hide the sidebar.
-    """
-
-    target_chosen = Signal(str)
-    cancel_requested = Signal()
-    sidebar_requested = Signal()
+    target_chosen = Signal(str)  # load the model with this reference
+    cancel_requested = Signal()  # stop loading
+    sidebar_requested = Signal()  # show or hide the sidebar
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -129,19 +116,14 @@ class TargetBar(QWidget):
         self.menu_button = IconButton(keeper, "menu", self.tr("Menu"), parent=self)
         self.menu_button.setPopupMode(self.menu_button.ToolButtonPopupMode.InstantPopup)
         self.progress = keep_place(ProgressLine(self.tr("Loading the model"), self, height_px=3))
-        row = in_row(
-            [
-                *(self.sidebar_button, self.name, self.chat_settings, Placed(self.state, 1)),
-                *(self.cancel_button, self.signs, self.menu_button),
-            ],
-            margins=(10, 7, 10, 4),
-            spacing=8,
-        )
+        left: list[Part] = [self.sidebar_button, self.name, self.chat_settings]
+        right = [self.cancel_button, self.signs, self.menu_button]
+        row = in_row([*left, Placed(self.state, 1), *right], margins=(10, 7, 10, 4), spacing=8)
         in_column([row, self.progress], inside=self, margins=(0, 0, 0, 1), spacing=0)
         self.set_target(None)
 
     def set_target(self, target: TargetInfo | None) -> None:
-        """Shows a target that is ready, or that there is none; it is not loading any more."""
+        """Shows a target that is ready, or none, and ends a loading one."""
         self.progress.hide()
         self.cancel_button.hide()
         if target is None:
@@ -160,7 +142,7 @@ class TargetBar(QWidget):
             self.state.set_words("")
 
     def show_loading(self, name: str, progress: float) -> None:
-        """Shows that a target is being loaded; `progress` runs from 0 to 1."""
+        """`progress` runs from 0 to 1."""
         self._set_name(name, "")
         share = progress if 0 < progress < 1 else None  # before and after, how far it is is not known
         words = self.tr("Loading…") if share is None else self.tr("Loading… {share}")
@@ -170,13 +152,13 @@ class TargetBar(QWidget):
         self.cancel_button.show()
 
     def show_asking(self, name: str, host: str) -> None:
-        """Shows that a server is being asked for a target."""
+        """Shows that a server is asked for a target."""
         self.show_loading(name, 0.0)
         self.progress.hide()
         self.state.set_words(self.tr("Asking {host}…").format(host=host), "")
 
     def show_waiting(self, name: str) -> None:
-        """Shows that a target will be loaded when the reply under way is finished."""
+        """Shows that a target will be loaded after the reply under way."""
         self.show_loading(name, 0.0)
         self.progress.hide()
         self.state.set_words(self.tr("Loads when the reply is finished"), self.tr("Loads after this reply"), "")
@@ -196,7 +178,7 @@ class TargetBar(QWidget):
         return words.format(size=size_words(target.size_bytes), context=whole(target.context_size))
 
     def _context(self, target: TargetInfo) -> str:
-        """Of a target on a server, which may not tell it."""
+        """The context size; empty if the server does not report it."""
         if not target.context_size:
             return ""
         return self.tr("{context} tokens of context").format(context=whole(target.context_size))
@@ -208,7 +190,7 @@ class TargetBar(QWidget):
 
 
 def model_files() -> str:
-    """The kinds of files that a file dialog lists."""
+    """The file kinds for a file dialog."""
     return translate("TargetBar", "Models (*.gguf)")
 
 

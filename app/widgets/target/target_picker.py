@@ -35,22 +35,13 @@ NO_MODELS = QT_TRANSLATE_NOOP("TargetPicker", "No models yet. Add a model file, 
 
 
 class TargetPicker(SearchedPopup):
-    """A popup with a search field, the library's models, below them servers with theirs, and buttons to get more.
+    """A popup with a search field, the library's models, below them servers with theirs, and buttons to get more."""
 
-    Signals:
-        chosen(str): use the model with this reference.
-        estimate_wanted(str): show how much memory the model with this reference takes, which is in the library.
-        refresh_requested(str): ask the server at this address which models it has; the popup stays open.
-        opened(): it is open now.
-        add_files_requested(), add_folder_requested(), find_requested(), library_requested(), add_server_requested(),
-            servers_requested(): its buttons were pressed; it is closed.
-    """
-
-    chosen = Signal(str)
-    estimate_wanted = Signal(str)
-    refresh_requested = Signal(str)
-    opened = Signal()
-    add_files_requested = Signal()
+    chosen = Signal(str)  # use the model with this reference
+    estimate_wanted = Signal(str)  # show how much memory the model with this reference takes, which is in the library
+    refresh_requested = Signal(str)  # ask the server at this address which models it has; the popup stays open
+    opened = Signal()  # it is open now
+    add_files_requested = Signal()  # this and the next five: its buttons were pressed; it is closed
     add_folder_requested = Signal()
     find_requested = Signal()
     library_requested = Signal()
@@ -86,7 +77,7 @@ class TargetPicker(SearchedPopup):
         self._show_rows()
 
     def set_servers(self, servers: tuple[RemoteServer, ...], sightings: Mapping[str, Sighting]) -> None:
-        """`sightings`: what came of asking them, by address."""
+        """`sightings`: outcomes of asking them, by address."""
         self._servers, self._sightings = servers, sightings
         self._show_rows()
         self._note_current()
@@ -96,12 +87,12 @@ class TargetPicker(SearchedPopup):
         self._show_rows()
 
     def show_estimate(self, reference: str, estimate: MemoryEstimate) -> None:
-        """Says how much memory the model with this reference takes, if it is still the current one."""
+        """Shows the memory that this model takes, if it is still the current one."""
         if reference == self.view.current_key:
             self.note.setText(" ".join(filter(None, (memory_words(estimate), self._hint()))))
 
     def open_below(self, widget: QWidget) -> None:
-        """Shows it below the widget, within the widget's window, with the keyboard in the search field."""
+        """Opens below the widget, within its window, with the keyboard in the search field."""
         self.search.clear()
         self._show_rows()
         rows = max(_LEAST_ROWS, self.view.rows.rowCount()) * max(0, self.view.sizeHintForRow(0))
@@ -138,7 +129,7 @@ class TargetPicker(SearchedPopup):
         )
 
     def _besides_px(self) -> int:
-        """The part of its height that is not the list, with two lines of the note."""
+        """The height of everything but the list, with two lines for the note."""
         buttons = _BUTTON_ROWS * self.library_button.sizeHint().height()
         return self.search.sizeHint().height() + 2 * self.note.fontMetrics().height() + buttons + _SPACES_PX
 
@@ -187,7 +178,7 @@ class TargetPicker(SearchedPopup):
             self.estimate_wanted.emit(key)
 
     def _note_current(self) -> None:
-        """Of a server, what came of asking it; of its models, where they run. Both say so by their key."""
+        """Shows a server's state, or where a server's model runs."""
         key = self.view.current_key
         if (server := self._server_of(key)) is None:
             return
@@ -217,7 +208,7 @@ class TargetPicker(SearchedPopup):
 
 
 def memory_words(estimate: MemoryEstimate) -> str:
-    """The memory that a model takes and that is free, in a sentence."""
+    """Says how much memory the model takes, and how much is free."""
     taken, free = size_words(estimate.on_machine), size_words(estimate.available)
     gpu = estimate.gpu
     if gpu.num_bytes:

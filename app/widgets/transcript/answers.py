@@ -14,17 +14,17 @@ NO_SIBLINGS: Siblings = {}
 
 
 def is_joined(before: Message, message: Message) -> bool:
-    """Whether a message goes on with the answer that ends with the one before."""
+    """Whether a message continues the answer that ends with the one before."""
     return message.role is Role.TOOL or (message.role is Role.ASSISTANT and is_unfinished(before))
 
 
 def is_unfinished(last: Message) -> bool:
-    """Whether an answer that ends with this message can go on: it ends with calls or with their results."""
+    """Whether an answer that ends with this message goes on: it ends with calls or their results."""
     return last.role is Role.TOOL or bool(last.calls)
 
 
 def grouped(messages: Iterable[Message]) -> list[tuple[Message, ...]]:
-    """Each prompt alone, and the messages of each answer together."""
+    """Groups messages: each prompt alone, and all messages of an answer together."""
     groups: list[list[Message]] = []
     for message in messages:
         if groups and groups[-1][-1].role is not Role.USER and is_joined(groups[-1][-1], message):
@@ -35,7 +35,7 @@ def grouped(messages: Iterable[Message]) -> list[tuple[Message, ...]]:
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """Calls of the last reply that have no result, where the messages end with them."""
+    """Calls without a result at the end of the messages."""
     done: set[str] = set()
     for message in reversed(messages):
         if message.result is None:
@@ -45,8 +45,8 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
 
 
 def versions(messages: Sequence[Message], siblings: Siblings) -> tuple[tuple[int, ...], int]:
-    """The ids of all versions of an answer, and of the one that is shown. A part that was written again stands in place
-    of the part that it began with."""
+    """The ids of all versions of an answer, and of the shown one. A rewritten part stands in place of the part that it
+    began with."""
     found: list[int] = [messages[0].id]
     shown = messages[0].id
     for message in messages:
@@ -59,7 +59,7 @@ def versions(messages: Sequence[Message], siblings: Siblings) -> tuple[tuple[int
 
 
 def joined(messages: Sequence[Message]) -> Message:
-    """The answer as one message: its last reply, with what the others said and took. Without a reply, its first
+    """The answer as one message: its last reply, with the texts and figures of all. Without a reply, its first
     message."""
     replies = [each for each in messages if each.role is not Role.TOOL]
     if not replies:
@@ -77,7 +77,7 @@ def joined(messages: Sequence[Message]) -> Message:
 
 
 def _summed(parts: Sequence[ReplyStatistics]) -> ReplyStatistics | None:
-    """Numbers of the whole answer; what is read and held is that of its last part."""
+    """Figures of the whole answer; those of the context are of its last part."""
     if len(parts) < 2:
         return parts[0] if parts else None
     last = parts[-1]

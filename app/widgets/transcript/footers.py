@@ -34,13 +34,9 @@ Facts = Words("Facts")
 
 class BranchFlipper(QWidget):
     """`‹ 2 / 3 ›`: which of several versions of a message is shown, with buttons to the others. Hidden where there is
-    only one.
+    only one."""
 
-    Signals:
-        chosen(int): the id of the version to show.
-    """
-
-    chosen = Signal(int)
+    chosen = Signal(int)  # the id of the version to show
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +50,7 @@ class BranchFlipper(QWidget):
         self.hide()
 
     def set_siblings(self, siblings: Sequence[int], shown: int) -> None:
-        """The ids of all versions, oldest first, and of the one that is shown."""
+        """`siblings`: ids of all versions, oldest first; `shown`: the id of the shown one."""
         self._siblings = tuple(siblings)
         self._place = self._siblings.index(shown) if shown in self._siblings else 0
         number, count = self._place + 1, len(self._siblings)
@@ -69,7 +65,7 @@ class BranchFlipper(QWidget):
         self._update()
 
     def set_possible(self, possible: bool) -> None:
-        """Whether another version may be shown: not while a reply is being written."""
+        """Whether other versions may be shown, which a growing reply prevents."""
         self._possible = possible
         self._update()
 
@@ -82,17 +78,12 @@ class BranchFlipper(QWidget):
 
 
 class ReplyFooter(QWidget):
-    """The quiet line under a finished reply: who wrote it, how fast, and what can be done with it.
+    """The quiet line under a finished reply: who wrote it, how fast, and what can be done with it."""
 
-    Signals:
-        copy_requested(), regenerate_requested(), continue_requested(): the buttons were pressed.
-        repeat_requested(object): write it again with this seed, an int.
-    """
-
-    copy_requested = Signal()
+    copy_requested = Signal()  # this and the next two: the buttons were pressed
     regenerate_requested = Signal()
     continue_requested = Signal()
-    repeat_requested = Signal(object)
+    repeat_requested = Signal(object)  # write it again with this seed, an int
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -121,7 +112,7 @@ class ReplyFooter(QWidget):
         return QSize(0, super().minimumSizeHint().height())
 
     def _fit(self) -> None:
-        """Where there is no room for them, the words beside icons leave."""
+        """Drops the words next to icons if there is no room for them."""
         needed_px = self._row.minimumSize().width()
         if not self._words_px and needed_px > self.width():
             self._show_words(Qt.ToolButtonStyle.ToolButtonIconOnly)
@@ -144,7 +135,7 @@ class ReplyFooter(QWidget):
             self.seed_button.setVisible(bool(self._seed))
 
     def _show_seed(self) -> None:
-        """What can be done with it, below its button."""
+        """Opens a menu for the seed below its button."""
         menu = WindowMenu(self.seed_button)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         copy = menu.addAction(self.tr("Copy the seed {seed}").format(seed=self._seed))
@@ -164,13 +155,9 @@ class ReplyFooter(QWidget):
 
 class PromptFooter(QWidget):
     """The line under a prompt: buttons, visible when it is pointed at or reached with Tab, and which version of it is
-    shown. One that nobody has answered says so, and always has a button to try again.
+    shown. An unanswered one says so, and always has a button to try again."""
 
-    Signals:
-        copy_requested(), edit_requested(), retry_requested(): the buttons were pressed.
-    """
-
-    copy_requested = Signal()
+    copy_requested = Signal()  # this and the next two: the buttons were pressed
     edit_requested = Signal()
     retry_requested = Signal()
 
@@ -205,9 +192,9 @@ class PromptFooter(QWidget):
 
 
 def facts(message: Message) -> tuple[str, ...]:
-    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as it is known, and then ever shorter:
-    numbers leave first, then the name, and why the reply ended never. Of a reply by a server: `llama-3 on 192.168.1.5`
-    in place of the name."""
+    """`SmolLM2 · 214 tokens · 31.4 tok/s · 1.5× faster · stopped`, as far as known, then shorter versions: numbers
+    leave first, then the name, and the end of the reply never. A reply from a server has `llama-3 on 192.168.1.5` as
+    its name."""
     parts = [(on_host(message.target_name, message.server), 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
@@ -224,14 +211,14 @@ def facts(message: Message) -> tuple[str, ...]:
 
 
 def details(statistics: ReplyStatistics, thoughts: tuple[Thought, ...] = (), server: str = "") -> str:
-    """`server`: the address of the one that wrote it; empty: it was written here."""
+    """`server`: the address that wrote it; empty: it was written here."""
     if server:
         return "\n".join(_details_elsewhere(statistics, server))
     return "\n".join((*_details(statistics), *_parts(statistics, thoughts)))
 
 
 def _details_elsewhere(statistics: ReplyStatistics, server: str) -> Iterator[str]:
-    """As far as the server tells it."""
+    """The figures that the server reports."""
     yield Facts.tr("Written on {place}", place=place_words(server))
     if statistics.prompt_tokens:
         yield Facts.tr("Prompt: {prompt} tokens", prompt=statistics.prompt_tokens)
@@ -251,7 +238,7 @@ def _details_elsewhere(statistics: ReplyStatistics, server: str) -> Iterator[str
 
 
 def _parts(statistics: ReplyStatistics, thoughts: tuple[Thought, ...]) -> Iterator[str]:
-    """How fast it thought, and how fast it answered."""
+    """The speeds of thinking and of answering."""
     seconds, number = sum(each.seconds for each in thoughts), sum(each.num_tokens for each in thoughts)
     parts = (
         (Facts.tr("Thinking: {number} tokens, {speed}"), number, seconds),

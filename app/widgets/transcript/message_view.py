@@ -20,13 +20,9 @@ LEGEND_GAP_PX = 4
 
 
 class MessageView(RowView):
-    """A message that can be deleted: from the menu of its row, or with Del where the keyboard is in it.
+    """A message that can be deleted: from the menu of its row, or with Del where the keyboard is in it."""
 
-    Signals:
-        delete_requested(): as the words of the menu say.
-    """
-
-    delete_requested = Signal()
+    delete_requested = Signal()  # as the words of the menu say
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,7 +30,7 @@ class MessageView(RowView):
         self.cut: QLabel | None = None  # says that not all of it is shown
 
     def show_cut(self, num_shown: int | None, num_characters: int) -> None:
-        """Says how much of a long message is shown, or for None that it is only a part; all of it: nothing."""
+        """Says how much of a long message is shown; None: only a part. A whole message needs no remark."""
         if num_shown is not None and num_shown >= num_characters:
             if self.cut is not None:
                 discard(self.cut)
@@ -55,7 +51,7 @@ class MessageView(RowView):
         self.cut.setText(words)
 
     def _place_cut(self, left: int, top: int, width: int) -> int:
-        """The height that it takes."""
+        """Places the remark and returns its height."""
         if self.cut is None or self.cut.isHidden():
             return 0
         height = self.cut.heightForWidth(width)
@@ -63,7 +59,7 @@ class MessageView(RowView):
         return height + LEGEND_GAP_PX
 
     def set_deletion(self, words: str) -> None:
-        """What deleting it is called; empty while that is not possible."""
+        """Sets the words for deleting it; empty: it cannot be deleted."""
         self._deletion = words
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -86,5 +82,5 @@ class MessageView(RowView):
 
 
 def beginning(text: str, num_characters: int, num_lines: int) -> str:
-    """The first lines of a text, cut off after so many characters."""
+    """The first lines of a text, cut off at this many characters."""
     return "\n".join(text[:num_characters].split("\n", num_lines)[:num_lines])

@@ -69,7 +69,7 @@ class OriginLegend(QWidget):
         painter.end()
 
     def _places(self, width: int) -> list[tuple[int, int]]:
-        """Left and top of each part, in lines of at most this width."""
+        """The left and top of each part, in lines of at most this width."""
         places: list[tuple[int, int]] = []
         x, y = 0, _PADDING_PX
         for _, words in self._parts:

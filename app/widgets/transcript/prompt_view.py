@@ -29,23 +29,14 @@ _SHOWN_LINES = 2_000
 
 class PromptView(MessageView):
     """A prompt as plain text in a bubble, below its pictures and files; a long one is shortened until its button is
-    pressed. It can be edited in place.
+    pressed. It can be edited in place."""
 
-    Signals:
-        copied(str): the prompt was copied to the clipboard.
-        edit_requested(): see `revise`.
-        revision_changed(str | None): the text it is being changed to; None when it is no longer edited.
-        revision_submitted(str): the new prompt.
-        branch_chosen(int): show another version of it, by its id.
-        retry_requested(): have it answered, as nobody has.
-    """
-
-    copied = Signal(str)
-    edit_requested = Signal()
-    revision_changed = Signal(object)
-    revision_submitted = Signal(str)
-    branch_chosen = Signal(int)
-    retry_requested = Signal()
+    copied = Signal(str)  # the prompt was copied to the clipboard
+    edit_requested = Signal()  # see `revise`
+    revision_changed = Signal(object)  # (str | None) the text it is being changed to; None when it is no longer edited
+    revision_submitted = Signal(str)  # the new prompt
+    branch_chosen = Signal(int)  # show another version of it, by its id
+    retry_requested = Signal()  # have it answered, which it is not yet
 
     def __init__(self, keeper: ThemeKeeper, pictures: Pictures, text: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -87,7 +78,7 @@ class PromptView(MessageView):
         return bool(self._text) or (self.files is None and self.pictures is None)
 
     def revise(self, text: str) -> None:
-        """Lets the user edit the prompt, beginning with `text`."""
+        """Opens the prompt for editing, with this text."""
         self.end_revision()
         self.revision = PromptRevision(text, self._keeper, self._pictures, self)
         self.revision.edited.connect(self._on_revision_edited)
@@ -191,6 +182,6 @@ class PromptView(MessageView):
 
 
 def _shortened(text: str) -> str:
-    """The beginning of a long text; else all of it."""
+    """The beginning of a long text, or all of a short one."""
     start = beginning(text, SHORTENED_CHARACTERS, SHORTENED_LINES)
     return start if len(text) > len(start) + SHORTENED_CHARACTERS // 4 else text

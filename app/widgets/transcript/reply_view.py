@@ -16,8 +16,7 @@ from app.text.tool_calls import CallBlock
 from app.theme import ThemeKeeper
 from app.widgets.parts import discard, set_up
 from app.widgets.prompt.attached_files import AttachedFiles
-from app.widgets.transcript.call_question import CallQuestion
-from app.widgets.transcript.call_view import CallView
+from app.widgets.transcript.call_view import CallQuestion, CallView
 from app.widgets.transcript.footers import BranchFlipper, ReplyFooter
 from app.widgets.transcript.message_view import (
     LEGEND_GAP_PX,
@@ -52,25 +51,15 @@ _BlockView = Prose | CodeBlockView | ThoughtView | CallView
 
 class ReplyView(MessageView):
     """A reply that is being written, or a finished one with a footer. Prose, code, thoughts and calls alternate in
-    blocks.
+    blocks."""
 
-    Signals:
-        copied(str): the reply, or a block of its code, was copied to the clipboard.
-        regenerate_requested(int): write it again, by its id.
-        repeat_requested(int, object): write it again, by its id, with this seed, an int.
-        continue_requested(): continue it.
-        branch_chosen(int): show another version of it, by its id.
-        toggled(object): unfold or fold the thought with this number, an int, or the call with this id, a str.
-        call_answered(str, object): the user has answered the question for the call with this id; a `Permission`.
-    """
-
-    copied = Signal(str)
-    regenerate_requested = Signal(int)
-    repeat_requested = Signal(int, object)
-    continue_requested = Signal()
-    branch_chosen = Signal(int)
-    toggled = Signal(object)
-    call_answered = Signal(str, object)
+    copied = Signal(str)  # the reply, or a block of its code, was copied to the clipboard
+    regenerate_requested = Signal(int)  # write it again, by its id
+    repeat_requested = Signal(int, object)  # write it again, by its id, with this seed, an int
+    continue_requested = Signal()  # continue it
+    branch_chosen = Signal(int)  # show another version of it, by its id
+    toggled = Signal(object)  # unfold or fold the thought with this number, an int, or the call with this id, a str
+    call_answered = Signal(str, object)  # the user has answered the question for the call with this id; a `Permission`
 
     def __init__(
         self, keeper: ThemeKeeper, lexing: Lexing, drawer: Drawer | None = None, parent: QWidget | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.widgets.transcript.answers import Siblings
 from app.widgets.transcript.growing_row import GrowingRow
@@ -13,6 +13,18 @@ MessageRow = PromptRow | ReplyRow
 
 
 class RowList(list[MessageRow | NoteRow | GrowingRow]):
+    """The shown rows, the growing reply among them, and whether another is under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.growing: GrowingRow | None = None
+        self.is_busy = False  # a reply is under way, maybe in another chat
+
+    @property
+    def can_act(self) -> bool:
+        """Whether messages may be written again, edited or deleted."""
+        return not self.is_busy and self.growing is None
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """The finished ones, oldest first."""
@@ -20,6 +32,7 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
 
     @property
     def siblings(self) -> Siblings:
+        """Ids of all versions of the shown messages."""
         siblings: dict[int, Sequence[int]] = {}
         for row in map(_finished, self):
             if isinstance(row, ReplyRow):
@@ -28,17 +41,23 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
                 siblings[row.message.id] = row.siblings
         return siblings
 
-    def up_to(self, message_id: int) -> RowList | None:
-        """The rows without what follows this message, also in its answer; None if it is not there."""
+    @property
+    def revisions(self) -> Mapping[int, str]:
+        """Texts of prompts that the user is editing, by their ids."""
+        prompts = (row for row in self if isinstance(row, PromptRow))
+        return {row.message.id: row.revision for row in prompts if row.revision is not None}
+
+    def up_to(self, message_id: int) -> Sequence[MessageRow | NoteRow | GrowingRow] | None:
+        """The rows up to this message, which may end within an answer; None if it is not there."""
         place = next((place for place, row in enumerate(self) if message_id in row.ids), None)
         if place is None:
             return None
         last = _finished(self[place])
         kept = last.up_to(message_id) if isinstance(last, ReplyRow) else last
-        return RowList([*self[:place], *([] if kept is None else [kept])])
+        return [*self[:place], *([] if kept is None else [kept])]
 
     def holder_of(self, message_id: int) -> MessageRow | None:
-        """What has this message."""
+        """The row of this message."""
         found = next((_finished(row) for row in self if message_id in row.ids), None)
         return None if isinstance(found, NoteRow) else found
 
@@ -47,7 +66,7 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
         return next(found, None)
 
     def last_message(self) -> MessageRow | GrowingRow | None:
-        """The row at the end, below which there are only notes."""
+        """The last row that is not a note."""
         return next((row for row in reversed(self) if not isinstance(row, NoteRow)), None)
 
     def last_reply(self) -> ReplyRow | None:
@@ -55,7 +74,7 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
         return last if isinstance(last, ReplyRow) else None
 
     def unfinished(self) -> ReplyRow | None:
-        """The answer at the end, where that ends with calls or their results."""
+        """The answer at the end, if it ends with calls or their results."""
         row = self.last_reply()
         return row if row is not None and row.is_unfinished else None
 
@@ -71,5 +90,5 @@ def messages_of(row: MessageRow | NoteRow | GrowingRow) -> tuple[Message, ...]:
 
 
 def _finished(row: MessageRow | NoteRow | GrowingRow) -> MessageRow | NoteRow | None:
-    """What is finished of it."""
+    """The finished part of a row."""
     return row.before if isinstance(row, GrowingRow) else row

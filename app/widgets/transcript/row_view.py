@@ -21,20 +21,15 @@ _STRENGTH = 56  # of 255, at first
 
 
 class RowView(QWidget):
-    """A widget in a `VirtualColumn`, as high as its contents need at a given width.
+    """A widget in a `VirtualColumn`, as high as its contents need at a given width."""
 
-    Signals:
-        height_changed(): the contents have changed; the column arranges the row again.
-    """
-
-    height_changed = Signal()
+    height_changed = Signal()  # the contents have changed; the column arranges the row again
 
     @abstractmethod
     def arrange(self, width: int) -> int:
         """Places the children for this width and returns the height; the column sets the geometry."""
 
     def leave(self) -> None:
-        """The column needs it no more."""
         discard(self)
 
 

@@ -31,20 +31,15 @@ class ThoughtBlock:
 
 
 class ThoughtView(QWidget):
-    """Signals:
-    toggled(object): the thought with this number is to be unfolded, or folded.
-    copy_requested(): copy the reply with its thoughts.
-    """
-
-    toggled = Signal(object)
-    copy_requested = Signal()
+    toggled = Signal(object)  # the thought with this number is to be unfolded, or folded
+    copy_requested = Signal()  # copy the reply with its thoughts
 
     def __init__(self, keeper: ThemeKeeper, selection: JoinedSelection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._block = ThoughtBlock(0, "", 0.0)
         self._since = QElapsedTimer()  # the last piece came
         self._text = PlainText(keeper, self.tr("Thought"), selection)
-        self.button = FoldButton(keeper, self._on_clicked, self)
+        self.button = FoldButton(keeper, lambda: self.toggled.emit(self._block.number), self)
         about = self.tr("Shows or hides what the model thought before it answered")
         self.button.setAccessibleDescription(about)
         self.copy_button = CopyButton(keeper, self.tr("Copy the reply with its thoughts"), self, self.tr("Copy all"))
@@ -69,7 +64,7 @@ class ThoughtView(QWidget):
         self._write(block.text if block.is_open else "")
 
     def arrange(self, width: int) -> int:
-        """Takes this width and the height it needs, and returns the height."""
+        """Takes this width, and returns the height it needs."""
         height = self.button.arrange(width)
         copy = self.copy_button.sizeHint()
         self.copy_button.setGeometry(self.button.width() + 6, 0, copy.width(), height)
@@ -77,10 +72,6 @@ class ThoughtView(QWidget):
         y += BELOW_PX if self.texts else 0
         self.resize(width, y)
         return y
-
-    @Slot()
-    def _on_clicked(self) -> None:
-        self.toggled.emit(self._block.number)
 
     @Slot()
     def _tell_time(self) -> None:

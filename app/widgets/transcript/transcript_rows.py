@@ -6,7 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
+from time import monotonic
+from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QWidget
 
@@ -14,14 +17,13 @@ from app.text.formula_drawing import Drawer
 from app.text.highlight import Lexing
 from app.text.markdown import parsing
 from app.text.origin_marks import marks_of
-from app.text.tool_calls import CallBlock
+from app.text.tool_calls import CallBlock, CallPhase
 from app.theme import ThemeKeeper
 from app.widgets.appearance import reading_font
 from app.widgets.prompt.attached_pictures import height_of
 from app.widgets.prompt.pictures import Pictures
 from app.widgets.prompt.prompt_editor import is_too_long
 from app.widgets.transcript.answers import NO_SIBLINGS, Siblings, is_unfinished, joined, versions
-from app.widgets.transcript.call_states import CallStates
 from app.widgets.transcript.prompt_view import BUBBLE_PADDING_PX, BUBBLE_SHARE, SHORTENED_LINES, PromptView
 from app.widgets.transcript.reply_view import SHOWN_CHARACTERS, ReplyBlock, ReplyView, shown_of
 from app.widgets.transcript.row_view import NoteView
@@ -29,6 +31,49 @@ from app.widgets.transcript.thought_view import ThoughtBlock
 from engine.values.conversations import Message, Role
 from engine.values.prompts import Attachment, split_pictures, split_prompt
 from engine.values.replies import OriginRun
+
+if TYPE_CHECKING:  # not before the window is there
+    from engine.values.events import ToolAsked
+
+
+class CallStates(QObject):
+    """Calls by their ids, which no two share. A call that is not known here has its result, or never got one."""
+
+    changed = Signal(str)  # another phase of the call with this id
+    answered = Signal(str, object)  # the user has answered the question for a call; a `Permission`
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._phases: dict[str, tuple[CallPhase, ToolAsked | None, float]] = {}  # the last: since when
+
+    @property
+    def asked(self) -> str | None:
+        """The call that waits for the user."""
+        return next((number for number, (phase, *_) in self._phases.items() if phase is CallPhase.ASKED), None)
+
+    def set_phase(self, call_id: str, phase: CallPhase, asked: ToolAsked | None = None) -> None:
+        """`asked`: what the user is asked for."""
+        self._phases[call_id] = phase, asked, monotonic()
+        self.changed.emit(call_id)
+
+    def forget(self, call_id: str) -> None:
+        if self._phases.pop(call_id, None) is not None:
+            self.changed.emit(call_id)
+
+    def clear(self) -> None:
+        """Forgets all calls: the reply has ended."""
+        for call_id in [*self._phases]:
+            self.forget(call_id)
+
+    def applied(self, block: CallBlock, result: Message | None, is_open: bool) -> CallBlock:
+        """The block in its present state."""
+        if result is not None and result.result is not None:
+            came = result.result
+            ended = (came.outcome, came.seconds, result.text)
+            return CallBlock(block.call, CallPhase.ENDED, None, *ended, is_open=is_open)
+        phase, asked, since_s = self._phases.get(block.call.id, (CallPhase.LEFT, None, 0.0))
+        return replace(block, phase=phase, asked=asked, since_s=since_s, is_open=is_open)
+
 
 NOTE_PX = 40
 FRAME_PX = 60  # of a message, around its text
@@ -42,7 +87,7 @@ class TextMeasure:
         self.refresh()
 
     def refresh(self) -> None:
-        """The font has another size."""
+        """Reads the font, whose size may have changed."""
         metrics = QFontMetrics(reading_font())
         self._character_px = metrics.averageCharWidth() * 1.05
         self._line_px = metrics.height() * 1.45
@@ -81,7 +126,8 @@ class PromptRow:
 
     @property
     def is_revisable(self) -> bool:
-        """A longer prompt would hold up the window with every key. Its attachments are edited with it, as text."""
+        """Whether the prompt, including its attachments as text, is short enough to edit: a longer one would freeze the
+        window."""
         return not is_too_long(self.message.text)
 
     @property
@@ -125,7 +171,7 @@ class Folds:
     def applied(
         self, blocks: Sequence[ReplyBlock], calls: CallStates, messages: Sequence[Message]
     ) -> tuple[ReplyBlock, ...]:
-        """The blocks as they are now: `messages` have the results of the calls."""
+        """The blocks in their present state; `messages` have the results of the calls."""
         results = {each.result.call.id: each for each in messages if each.result is not None}
         return tuple(self._applied(each, calls, results) for each in blocks)
 
@@ -149,7 +195,7 @@ class ReplyRow:
         blocks: tuple[ReplyBlock, ...] | None = None,
         unfolded: Collection[int | str] = (),
     ) -> None:
-        """`blocks`: those of its text, coloured or not. `unfolded`: numbers of its thoughts, and ids of its calls."""
+        """`blocks`: those of its text, coloured or not. `unfolded`: numbers of thoughts and ids of calls."""
         self.messages = tuple(messages)
         self.siblings = {each.id: siblings[each.id] for each in messages if each.id in siblings}
         self.sources: tuple[Attachment, ...] | None = None  # passages that it was written from; None: not known yet
@@ -172,7 +218,7 @@ class ReplyRow:
 
     @property
     def versions(self) -> tuple[tuple[int, ...], int]:
-        """The ids of all versions, if there are others, and of the one that is shown."""
+        """The ids of all versions, if there are others, and of the shown one."""
         return versions(self.messages, self.siblings)
 
     @property
@@ -180,20 +226,20 @@ class ReplyRow:
         return is_unfinished(self.messages[-1])
 
     def add(self, message: Message, siblings: Sequence[int]) -> None:
-        """The result of one of its calls."""
+        """Adds the result of one of its calls."""
         self.messages = (*self.messages, message)
         self.siblings[message.id] = siblings
         self._note_messages()
 
     def update(self, known_id: int, message: Message, siblings: Sequence[int]) -> None:
-        """One of its messages has another id, or other siblings."""
+        """Updates a message that has another id, or other siblings."""
         self.messages = tuple(message if each.id == known_id else each for each in self.messages)
         self.siblings.pop(known_id, None)
         self.siblings[message.id] = siblings
         self._note_messages()
 
     def up_to(self, message_id: int) -> ReplyRow:
-        """The same without what follows this message."""
+        """A row with the messages up to this one."""
         kept = self.messages[: self.ids.index(message_id) + 1]
         if kept == self.messages:
             return self
@@ -219,7 +265,7 @@ class ReplyRow:
         self._show_blocks(view, self._blocks or (), at_once=True)
 
     def unfold(self, message_id: int) -> str | None:
-        """Unfolds the call that has this message as its result; its id."""
+        """Unfolds the call with this result, and returns its id."""
         results = (each.result for each in self.messages if each.id == message_id and each.result is not None)
         found = next((each.call.id for each in results), None)
         if found is not None:
@@ -237,14 +283,14 @@ class ReplyRow:
             view.set_legend(self._origins() if self._colouring else None)
 
     def whole_blocks(self) -> tuple[ReplyBlock, ...]:
-        """All at once, as a reply goes on behind them."""
+        """All blocks at once, as a reply continues after them."""
         if self._blocks is None or self._parsing is not None:
             *_, (self._blocks, _) = self._parsed()
             self._parsing = None
         return self._blocks or ()
 
     def _parsed(self) -> Iterator[tuple[tuple[ReplyBlock, ...], bool]]:
-        """The blocks so far, slice by slice, and whether these are all."""
+        """Yields the blocks so far, slice by slice, and whether they are all."""
         done: tuple[ReplyBlock, ...] = ()
         num_characters = num_ends = num_thoughts = 0
         replies = [each for each in self.messages if each.role is not Role.TOOL]
@@ -284,7 +330,7 @@ class ReplyRow:
                 done = (*done, ThoughtBlock(first_thought + number, thought.text, thought.seconds))
 
     def _go_on(self, view: ReplyView, at_once: bool = False) -> None:
-        """Parses the next slice: a long text would hold up the window."""
+        """Parses the next slice: a long text at once would freeze the window."""
         if self._parsing is not None:  # else another view has seen to it
             self._blocks, is_done = next(self._parsing)
             self._parsing = None if is_done else self._parsing

@@ -34,7 +34,7 @@ class ColumnRow(Protocol):
     """What the column needs of a row that may have no widget yet."""
 
     def estimate(self, width: int) -> int:
-        """About how high it will be, in pixels."""
+        """The estimated height in pixels."""
         ...
 
     def build(self, parent: QWidget) -> RowView: ...
@@ -62,14 +62,10 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     When a height above changes, the first visible row stays in its place. While the column *follows*, the end stays
     visible whatever grows: until the user scrolls up, and again from when they scroll to the end. While the bar is
     dragged, rows that cannot be built within the frame are left empty until the bar rests.
-
-    Signals:
-        following_changed(bool): the user has left the end, or come back.
-        view_built(Row, QWidget): a row has its widget now, whose signals may be connected.
     """
 
-    following_changed = Signal(bool)
-    view_built = Signal(object, QWidget)
+    following_changed = Signal(bool)  # the user has left the end, or come back
+    view_built = Signal(object, QWidget)  # (Row, QWidget) a row has its widget now, whose signals may be connected
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -87,7 +83,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.viewport().setAutoFillBackground(False)
         self.verticalScrollBar().setSingleStep(STEP_PX)
-        self.verticalScrollBar().sliderReleased.connect(self._on_bar_released)
+        self.verticalScrollBar().sliderReleased.connect(self._place)
         self._ahead = QTimer(self, singleShot=True)
         self._ahead.timeout.connect(self._build_ahead)
         application = QApplication.instance()
@@ -111,7 +107,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place(build_s=OPENED_S)
 
     def change_rows(self, rows: Iterable[ColumnRow]) -> None:
-        """Shows other rows without scrolling: those that stay keep their widgets, and those in sight their place."""
+        """Shows other rows without scrolling: those that stay keep their widgets, and those in sight their places."""
         width = self._column_width()
         known = {id(slot.row): slot for slot in self._slots}
         self._slots = [known.get(id(row)) or _Slot(row, row.estimate(width)) for row in rows]
@@ -124,28 +120,28 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     @property
     def place(self) -> RowPlace | None:
-        """Of what is in sight; None while following the end."""
+        """The place in sight; None while following the end."""
         anchor = self._anchor(self._column_width())
         return None if anchor is None else RowPlace(self._slots.index(anchor[0]), anchor[1])
 
     def go_to(self, place: RowPlace | None) -> None:
-        """Another column of the same rows was there: takes effect when this one is shown."""
+        """Goes to the place in a previous column with the same rows, once this one is shown."""
         if place is not None and place.index < len(self._slots):
             self._follow(False)
             self._wanted = self._slots[place.index], place.top
 
     def set_widest(self, width_px: int) -> None:
-        """How wide rows get at most."""
+        """Sets the largest width of rows."""
         self._widest_px = width_px
 
     def set_covered(self, height_px: int) -> None:
-        """So much of the top is covered from now on. What is in sight stays where it is, and can be scrolled out from
-        under the cover."""
+        """Sets how much of the top is covered. What is in sight stays where it is, and can be scrolled out from under
+        the cover."""
         self._covered_px = height_px
         self._place()
 
     def build_again(self) -> None:
-        """All widgets and heights are out of date; rows in sight stay there."""
+        """Drops all widgets and heights; rows in sight stay there."""
         width = self._column_width()
         for slot in self._slots:
             self._drop(slot)
@@ -167,18 +163,18 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place()
 
     def replace(self, row: ColumnRow, other: ColumnRow) -> None:
-        """Gives the place and the widget of a row to another one: a growing reply has become a finished one."""
+        """Gives a row's place and widget to another one: a growing reply has become a finished one."""
         self._slots[self._index(row)].row = other
 
     def view_of(self, row: ColumnRow) -> RowView | None:
         return self._slots[self._index(row)].view
 
     def built_rows(self) -> Sequence[tuple[ColumnRow, RowView]]:
-        """The rows that have a widget."""
+        """The rows that have widgets."""
         return [(slot.row, slot.view) for slot in self._slots if slot.view is not None]
 
     def show_row(self, row: ColumnRow) -> RowView | None:
-        """Brings the row into sight, unless it is; its widget, while the column itself is shown."""
+        """Scrolls to the row unless it is in sight, and returns its widget, if the column itself is shown."""
         index = self._index(row)
         bar = self.verticalScrollBar()
         top, bottom = self._tops[index], self._tops[index + 1]
@@ -204,7 +200,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._follow(self._is_at_end())
 
     def bring_up(self, part: QWidget) -> None:
-        """Scrolls to a part of a row that is below what is visible, or near the end of that."""
+        """Scrolls to a part of a row that is below the visible area, or in its lower half."""
         top = part.mapTo(self.viewport(), part.rect().topLeft()).y()
         if top > self.viewport().height() // 2:
             bar = self.verticalScrollBar()
@@ -212,7 +208,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
             bar.setValue(bar.value() + top - REVEALED_PX - self._covered_px)
 
     def visible_rows(self) -> Sequence[tuple[ColumnRow, int]]:
-        """The rows in sight, each with the position of its top within the viewport."""
+        """The rows in sight, with their tops within the viewport."""
         return [(slot.row, top) for slot, top in self._in_sight()]
 
     # Qt's own
@@ -230,7 +226,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     def scrollContentsBy(self, dx: int, dy: int) -> None:  # noqa: ARG002
         if not self._placing:
             self._follow(self._is_at_end())
-            is_flying = abs(dy) > self.viewport().height()  # a row built now would be gone before anybody reads it
+            is_flying = abs(dy) > self.viewport().height()  # a row built now would be gone before it is read
             self._place(build_s=(0.0 if is_flying else DRAGGED_S) if self._is_dragged() else None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -245,9 +241,8 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     # Placing
 
     def _place(self, wanted: tuple[_Slot, int] | None = None, build_s: float | None = None) -> None:
-        """Builds and measures what is in sight, until nothing changes any more, and moves it there. `wanted` is a row
-        and where its top is to be; without one, what is in sight stays there. After `build_s` seconds, no further row
-        is built."""
+        """Builds, measures and places what is in sight, until nothing changes any more. `wanted` is a row and its top;
+        without it, what is in sight stays there. After `build_s` seconds, no further row is built."""
         if self._placing or not self.isVisible():
             return
         self._placing = True
@@ -268,12 +263,8 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
     def _is_dragged(self) -> bool:
         return self.verticalScrollBar().isSliderDown()
 
-    @Slot()
-    def _on_bar_released(self) -> None:
-        self._place()
-
     def _anchor(self, width: int) -> tuple[_Slot, int] | None:
-        """The first visible row whose height is known, and where its top is; None while following the end."""
+        """The first visible row with a known height, and its top; None while following the end."""
         if self.following or not self._slots:
             return None
         first, last = self._range(0)
@@ -294,15 +285,15 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
             bar.setValue(self._tops[self._slots.index(anchor[0])] - anchor[1])
 
     def _end(self) -> int:
-        """Where the bar is when the end is at the bottom; less than 0 where there is room for more."""
+        """The bar's value at the end; below 0 if there is room for more."""
         return self._tops[-1] - self.viewport().height()
 
     def _is_at_end(self) -> bool:
         return self.verticalScrollBar().value() >= self._end() - END_PX
 
     def _measure(self, first: int, last: int, width: int, until: float | None = None) -> bool:
-        """Builds and arranges these rows; True if one has another height now. When it is `until` by the performance
-        counter, those that have no widget yet are left as they are."""
+        """Builds and arranges these rows; True if a height changed. After `until` by the performance counter, rows
+        without a widget are left as they are."""
         changed = False
         for slot in self._slots[first:last]:
             if slot.view is None and until is not None and perf_counter() >= until:
@@ -336,7 +327,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     @Slot()
     def _build_ahead(self) -> None:
-        """Builds one row in sight, or else near it; the next follows when the interface has nothing else to do."""
+        """Builds one row in sight, or else near it; the next follows when the interface is idle."""
         width = self._column_width()
         for index in (*range(*self._range(0)), *range(*self._range(AHEAD_PX))):
             if self._slots[index].arranged_width != width or self._slots[index].view is None:
@@ -362,12 +353,12 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
         self._place()
 
     def _in_sight(self) -> Sequence[tuple[_Slot, int]]:
-        """Each with the position of its top within the viewport."""
+        """The slots in sight, with their tops within the viewport."""
         value = self.verticalScrollBar().value()
         return [(self._slots[index], self._tops[index] - value) for index in range(*self._range(0))]
 
     def _range(self, margin_px: int) -> tuple[int, int]:
-        """The rows within the viewport and a margin around it, as first and one behind the last."""
+        """The rows within the viewport and a margin, as first and one past the last."""
         value = self.verticalScrollBar().value()
         num = len(self._slots)
         first = bisect_right(self._tops, max(0, value - margin_px)) - 1
@@ -385,7 +376,7 @@ class VirtualColumn(KeyboardFrame, QAbstractScrollArea):
 
     @Slot(QWidget, QWidget)
     def _on_focus_changed(self, old: QWidget | None, new: QWidget | None) -> None:  # noqa: ARG002
-        """Brings a button that was reached by Tab into sight."""
+        """Scrolls to a button reached by Tab."""
         if not isinstance(new, IconButton) or not new.reached_by_tab or not self.viewport().isAncestorOf(new):
             return
         top = new.mapTo(self.viewport(), new.rect().topLeft()).y()

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QToolTip, QWidget
 
 from app.text.highlight import Lexing, Line, formats
 from app.text.origin_marks import spans_of
-from app.text.unseen import STAND_IN, names_of, stand_ins
+from app.text.unseen import STAND_IN, names_of, stand_ins, utf16_length
 from app.theme import ThemeKeeper
 from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
@@ -32,7 +32,7 @@ from app.widgets.words.joined_text import JoinedText
 HEADER_PX = 34
 PADDING_PX = 12
 LINES_PER_SLICE = 100  # coloured in one go; about 3 ms …
-_PARTS_PER_SLICE = 4_000  # … as it is for so many parts of fewer lines
+_PARTS_PER_SLICE = 4_000  # … or by this many parts of fewer lines
 LINES_LEXED_AGAIN = 40  # of a block that still grows
 _SCROLL_KEYS = frozenset(
     {Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End}
@@ -40,13 +40,9 @@ _SCROLL_KEYS = frozenset(
 
 
 class CodeBlockView(QFrame):
-    """One block of code; long lines scroll sideways. Colours come line by line as they are known, a slice at a time.
+    """One block of code; long lines scroll sideways. Colours come line by line as they are known, a slice at a time."""
 
-    Signals:
-        copied(str): the code was copied to the clipboard.
-    """
-
-    copied = Signal(str)
+    copied = Signal(str)  # the code was copied to the clipboard
 
     def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,7 +51,7 @@ class CodeBlockView(QFrame):
         self._lexing = lexing
         self._language = ""
         self.code = ""
-        self._shown = ""  # the same, with marks for signs that nobody sees
+        self._shown = ""  # the same, with marks for invisible signs
         self._marks = ""  # who guessed it, see `app.text.origin_marks`
         self._line_marks: list[str] = []  # the same, line by line
         self._num_marked_lines = 0  # that have such colours or had them
@@ -76,10 +72,8 @@ class CodeBlockView(QFrame):
         keeper.changed.connect(self._colour_again)
 
     def set_code(self, language: str, code: str, finished: bool, marks: str = "") -> None:
-        """Shows the code. While it grows only its end is coloured again; once `finished`, all of it.
-
-        `marks`: who guessed each of its characters, if that is shown.
-        """
+        """Shows the code. While it grows only its end is coloured again; once `finished`, all of it. `marks`: the
+        origin of each character, if shown."""
         if language != self._language:
             self._language = language
             self._name.setText(language or self.tr("text"))
@@ -231,7 +225,7 @@ class _Body(JoinedText, QPlainTextEdit):
         self.viewport().setAutoFillBackground(False)
 
     def lines_px(self) -> int:
-        """The height of all lines. Those with letters of other alphabets may be higher and are measured one by one."""
+        """The height of all lines. Those in other alphabets may be higher and are measured one by one."""
         ordinary = ceil(self._line_px())
         if self.is_ascii:
             return self.blockCount() * ordinary
@@ -245,11 +239,10 @@ class _Body(JoinedText, QPlainTextEdit):
         return self._measured_px + height
 
     def forget_heights(self) -> None:
-        """It shows other code."""
         self._num_measured, self._measured_px = 0, 0
 
     def _line_px(self) -> float:
-        """The height of a line as it is laid out; the font's metrics are rounded differently."""
+        """The height of a line as laid out; the font's metrics are rounded differently."""
         block = self.document().lastBlock()
         self.blockBoundingRect(block)
         return block.layout().lineAt(0).height()
@@ -259,7 +252,7 @@ class _Body(JoinedText, QPlainTextEdit):
         return self.fontMetrics().horizontalAdvance(longest) + 8
 
     def viewportEvent(self, event: QEvent) -> bool:
-        """Names a sign that nobody sees."""
+        """Names an invisible sign."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             near = self.cursorForPosition(event.pos()).position()
             place = next((at for at in (near, near - 1) if self.document().characterAt(at) == STAND_IN), None)
@@ -286,19 +279,14 @@ class _Body(JoinedText, QPlainTextEdit):
 
 
 def _by_line(code: str, marks: str) -> list[str]:
-    """The marks of each line, if there are any."""
+    """The marks of each line, if any."""
     lines = code.split("\n") if marks else []
     starts = accumulate((len(line) + 1 for line in lines), initial=0)
     return [marks[start : start + len(line)] for line, start in zip(lines, starts, strict=False)]
 
 
-def utf16_length(text: str) -> int:
-    """As Qt counts characters."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
 def _line_to_start_from(code: str) -> int:
-    """A blank line some way before the end: from there most languages can be lexed alone."""
+    """A blank line some way before the end, from where most languages can be lexed alone."""
     lines = code.split("\n")
     line = max(0, len(lines) - LINES_LEXED_AGAIN)
     while line and lines[line].strip():

@@ -48,7 +48,7 @@ class FoldButton(IconButton):
 
 
 def _shown(words: str) -> str:
-    """No letter of it is a shortcut."""
+    """The words without shortcuts."""
     return words.replace("&", "&&")
 
 
@@ -56,7 +56,7 @@ class PlainText:
     """A long plain text in several widgets of one parent."""
 
     def __init__(self, keeper: ThemeKeeper, name: str, selection: JoinedSelection) -> None:
-        """`name` is what a screen reader says of it."""
+        """`name` is for screen readers."""
         self.texts: list[Prose] = []
         self._keeper = keeper
         self._name = name
@@ -64,7 +64,7 @@ class PlainText:
         self._chunks: list[str] = []
 
     def write(self, parent: QWidget, text: str, note: str = "") -> None:
-        """In widgets of this parent, which holds this object; `note` is the last of its paragraphs."""
+        """Writes paragraphs as children of this parent; `note` is the last one."""
         chunks = [*(_chunks_of(text) if text else []), *filter(None, [note])]
         for place, chunk in enumerate(chunks):
             if place == len(self.texts):
@@ -82,7 +82,7 @@ class PlainText:
         self._chunks = chunks
 
     def arrange(self, y: int, width: int) -> int:
-        """Where it ends that begins at `y`."""
+        """Places the texts from `y` on and returns where they end."""
         for text in self.texts:
             height = text.arrange(width)
             text.move(0, y)
@@ -91,7 +91,7 @@ class PlainText:
 
 
 def _chunks_of(text: str) -> list[str]:
-    """Cut at the ends of lines, where there are some."""
+    """Cuts a text into chunks, at line ends if possible."""
     chunks, begin = [], 0
     while len(text) - begin > _CHUNK:
         end = text.find("\n", begin + _CHUNK // 2, begin + _CHUNK)

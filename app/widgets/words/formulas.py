@@ -1,5 +1,5 @@
 """Formulas in rich text: each is drawn by its place in the document, and followed there by its source, which takes no
-room, so that a screen reader and whoever searches the document find it. Copying copies the source.
+room, so that screen readers and searches find it. Copying copies the source.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from app.text.formula_drawing import Drawing
 from app.text.formulas import PLACE, Formula
 
 SOURCE = QTextFormat.Property.UserProperty.value + 2  # of the letters of a formula: its source, as it was written
-_NUMBER = SOURCE + 1  # of the formula in the document, so that two beside each other are two
+_NUMBER = SOURCE + 1  # of the formula in the document, so that two next to each other are two
 _ALONE = SOURCE + 2  # it is all of its line
 _KIND = QTextFormat.ObjectTypes.UserObject.value + 1
 OBJECT = "\ufffc"  # where it is drawn
 _X_HEIGHT_EM = 0.473  # of the library's font
-_LARGEST, _SMALLEST = 1.25, 1.0  # of its letters beside those of the text, to look as large
+_LARGEST, _SMALLEST = 1.25, 1.0  # of its letters relative to those of the text, to look as large
 _HIDDEN_SPACING = 2.0  # per cent; 0 would be the usual
-_FAR = 1_000_000.0  # per cent of its height, where nobody sees it even if it is selected and takes another colour
+_FAR = 1_000_000.0  # per cent of its height, out of sight even if it is selected and takes another colour
 _SPILL_PX = 2  # that a drawing may reach beyond its line
 _BELOW_PX = 10  # a displayed formula, as below a paragraph
-_ENDS = ".,;: "  # behind a displayed formula
+_ENDS = ".,;: "  # after a displayed formula
 _GAP_PX = 1  # around a drawing, for what its edges need
 
 
 class FormulaObject(QPyTextObject):
-    """Draws the formulas of one document, in the colour and beside the letters that they stand among."""
+    """Draws the formulas of one document, in the colour and at the height of the letters around them."""
 
     def __init__(self, view: QTextEdit) -> None:
         super().__init__(view)
@@ -56,7 +56,7 @@ class FormulaObject(QPyTextObject):
         view.document().documentLayout().registerHandler(_KIND, self)
 
     def put(self, formulas: Iterable[Formula], drawings: Mapping[Formula, Drawing]) -> None:
-        """Puts those that have a drawing, in order, in the places that are held for them."""
+        """Puts the drawings, in order, in the places held for them."""
         self._drawings = {formula.source: drawing for formula, drawing in drawings.items()}
         document = self._view.document()
         writing = QTextCursor(document)
@@ -89,14 +89,14 @@ class FormulaObject(QPyTextObject):
         place.insertText(" ".join(formula.source.split()), hidden)
 
     def intrinsicSize(self, document: QTextDocument, place: int, shape: QTextFormat) -> QSizeF:  # noqa: ARG002
-        """What the line gives it room for: Qt knows nothing of what is below the baseline, unless it is in the
-        middle, where there is as much above it as below."""
+        """The room in the line. Qt knows nothing of depth below the baseline unless the object is centred, with equal
+        parts above and below."""
         drawing = self._drawings.get(shape.property(SOURCE))
         if drawing is None:
             return QSizeF()
         letters = shape.toCharFormat()
         em = min(_em(letters.font()), self._widest() / drawing.width)
-        height = max(drawing.ascent, QFontMetricsF(letters.font()).ascent() / em)  # as if there were letters beside it
+        height = max(drawing.ascent, QFontMetricsF(letters.font()).ascent() / em)  # as if there were letters next to it
         if letters.verticalAlignment() == QTextCharFormat.VerticalAlignment.AlignMiddle:
             middle = QFontMetricsF(letters.font()).xHeight() / 4 / em  # above the baseline
             height = 2 * max(drawing.ascent - middle, drawing.depth + middle)
@@ -136,13 +136,13 @@ class FormulaObject(QPyTextObject):
 
 
 def source_at(view: QTextEdit, place: QPoint) -> str:
-    """Of the formula at a place in the viewport; empty: there is none."""
+    """The source of the formula at a place in the viewport; empty: none."""
     offset = QPoint(view.horizontalScrollBar().value(), view.verticalScrollBar().value())
     return str(view.document().documentLayout().formatAt(QPointF(place + offset)).property(SOURCE) or "")
 
 
 def with_sources(document: QTextDocument) -> None:
-    """Writes the source of each formula in place of its drawing; what is left of one without its drawing goes."""
+    """Replaces each drawing by its formula's source, and removes sources without a drawing."""
     runs: list[tuple[int, int, str]] = []  # begin, end and source
     number = None
     block = document.begin()
@@ -168,7 +168,7 @@ def with_sources(document: QTextDocument) -> None:
 
 
 def _hidden(shape: QTextCharFormat) -> QTextCharFormat:
-    """Letters that nobody sees and that take no room."""
+    """Invisible letters that take no room."""
     hidden = QTextCharFormat(shape)
     hidden.clearBackground()
     hidden.setForeground(QColor(Qt.GlobalColor.transparent))
@@ -182,14 +182,14 @@ def _hidden(shape: QTextCharFormat) -> QTextCharFormat:
 
 
 def _em(font: QFont) -> float:
-    """In pixels, for letters as large as those of this font look."""
+    """The em in pixels of letters that look as large as this font's."""
     size = QFontInfo(font).pixelSize()
     return min(max(QFontMetricsF(font).xHeight() / _X_HEIGHT_EM, size), _LARGEST * size)
 
 
 def _room_below(font: QFont, spacing: float) -> float:
-    """How far below the baseline a drawing ends before the next line, in pixels. What a line takes beyond the height
-    of its letters is below them."""
+    """The depth of a drawing below the baseline before it reaches the next line, in pixels: line spacing is added below
+    the letters."""
     metrics = QFontMetricsF(font)
     return metrics.descent() + (spacing - 1) * metrics.height() + _SPILL_PX
 
@@ -201,7 +201,7 @@ def _baseline(document: QTextDocument, place: int) -> float:
 
 
 def _picture(drawing: Drawing, size: QSizeF, colour: str) -> QPixmap:
-    """In pixels of the screen, with a gap around it."""
+    """The drawing in device pixels, with a margin."""
     key = f"{drawing.svg}{colour}{size.width():.2f}x{size.height():.2f}"
     picture = QPixmap()
     if not QPixmapCache.find(key, picture):

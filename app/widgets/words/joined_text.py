@@ -86,7 +86,7 @@ class JoinedSelection(QObject):
     text goes on in the others, and scrolls what they are in."""
 
     def __init__(self, texts: Callable[[], Sequence[JoinedText]], parent: QWidget) -> None:
-        """`texts`: from top to bottom, as they are now."""
+        """`texts`: the present texts, from top to bottom."""
         super().__init__(parent)
         self._texts = texts
         self._held: JoinedText | None = None  # in which the drag began
@@ -105,14 +105,14 @@ class JoinedSelection(QObject):
             text.selectAll()
 
     def begin(self, text: JoinedText, event: QMouseEvent) -> None:
-        """The pointer is pressed. On what is selected, all of it may be dragged elsewhere."""
+        """Begins at a press; a press on the selection may drag it elsewhere."""
         self._held = None
         if event.button() == Qt.MouseButton.LeftButton and not _is_selected(text, event.position().toPoint()):
             self._held = text
             self._clear_all_but(text)
 
     def drag(self, event: QMouseEvent) -> bool:
-        """Whether the pointer is in another text than the one in which it was pressed; the selection goes there."""
+        """Extends the selection to another text; False while the pointer is still in the one where it was pressed."""
         if self._held is None or not event.buttons() & Qt.MouseButton.LeftButton:
             return False
         self._pointer = event.globalPosition().toPoint()
@@ -131,7 +131,7 @@ class JoinedSelection(QObject):
             selected[0].setFocus()
 
     def _extend(self, held: JoinedText) -> bool:
-        """Selects from where the drag began in `held` up to the pointer. False if that is within it."""
+        """Selects from the beginning in `held` to the pointer; False if the pointer is within it."""
         texts = list(self._texts())
         if held not in texts:  # it was replaced while the reply grew
             return False
@@ -153,7 +153,7 @@ class JoinedSelection(QObject):
         return text.cursorForPosition(text.viewport().mapFromGlobal(self._pointer)).position()
 
     def _index_at(self, texts: Sequence[JoinedText]) -> int:
-        """Of the text beside the pointer, or else above it, or else of the first."""
+        """The text at the height of the pointer, else the one above it, else the first."""
         tops = [text.mapToGlobal(QPoint()).y() for text in texts]
         return max((place for place, top in enumerate(tops) if top <= self._pointer.y()), default=0)
 
@@ -168,7 +168,7 @@ class JoinedSelection(QObject):
             self._clear_all_but(new)
 
     def _overhang(self) -> int:
-        """How many pixels the pointer is below (or, less than 0, above) what is visible."""
+        """The pointer's distance below (or, if negative, above) the visible area, in pixels."""
         area = self._area()
         if area is None:
             return 0
@@ -176,7 +176,7 @@ class JoinedSelection(QObject):
         return min(y, 0) + max(y - area.viewport().height(), 0)
 
     def _area(self) -> QAbstractScrollArea | None:
-        """What the message scrolls in."""
+        """The area that scrolls the message."""
         widget = self.parent()
         while widget is not None and not isinstance(widget, QAbstractScrollArea):
             widget = widget.parent()
@@ -196,8 +196,7 @@ class JoinedSelection(QObject):
 
 
 def copied(texts: Sequence[JoinedText]) -> QMimeData:
-    """What is selected in them, in order: as plain text, tables with tabs between their cells, and as HTML without
-    colours."""
+    """The selections in order: as plain text with tabs between table cells, and as HTML without colours."""
     data = QMimeData()
     parts = [(_selected(text), text.is_code) for text in texts]
     data.setText("\n\n".join(part.toPlainText() if is_code else _plain(part) for part, is_code in parts))
@@ -208,7 +207,7 @@ def copied(texts: Sequence[JoinedText]) -> QMimeData:
 
 
 def _selected(text: JoinedText) -> QTextDocumentFragment:
-    """With the signs themselves where they are shown by marks, and with LaTeX where it is drawn."""
+    """The selection with hidden characters in place of their marks, and LaTeX in place of drawings."""
     cursor = text.textCursor()
     part = cursor.selection()
     shown = part.toPlainText()
@@ -224,7 +223,7 @@ def _selected(text: JoinedText) -> QTextDocumentFragment:
     found = document.find(MARK)
     while not found.isNull():
         signs = found.charFormat().property(UNSEEN)
-        if isinstance(signs, str):  # else somebody has written the same
+        if isinstance(signs, str):  # else the same was typed
             found.setPosition(found.selectionStart())
             found.setPosition(found.position() + len(mark_of(signs)), QTextCursor.MoveMode.KeepAnchor)
             found.insertText(signs)
@@ -233,7 +232,7 @@ def _selected(text: JoinedText) -> QTextDocumentFragment:
 
 
 def _join(document: QTextDocument) -> None:
-    """Takes out what was put around code, before the signs of the text itself are there again."""
+    """Removes the direction marks around code, before the text's own hidden characters are restored."""
     for sign in (APART, APART_END):
         found = document.find(sign)
         while not found.isNull():
@@ -252,7 +251,7 @@ def _plain(part: QTextDocumentFragment) -> str:
         table = place.currentFrame()
         if isinstance(table, QTextTable):
             lines += ("\t".join(_cells(table, row)) for row in range(table.rows()))
-        elif text := place.currentBlock().text():  # Qt has an empty one before and behind a table
+        elif text := place.currentBlock().text():  # Qt has an empty one before and after a table
             lines.append(text.translate(_AS_TYPED))
         place += 1
     return "\n".join(lines)

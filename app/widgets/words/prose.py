@@ -8,8 +8,6 @@ from math import ceil
 
 from PySide6.QtCore import QByteArray, QPoint, QRectF, Qt, QTextBoundaryFinder, QUrl, Signal, Slot
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QAction,
     QColor,
     QDesktopServices,
@@ -35,10 +33,11 @@ from app.text.origin_marks import proposers
 from app.text.unseen import APART, APART_END, STAND_IN, has_right_to_left, mark_of, names_of, replaced
 from app.theme import Theme, ThemeKeeper
 from app.widgets.appearance import code_font, reading_font
+from app.widgets.parts import announce
 from app.widgets.words.formulas import FormulaObject, source_at
 from app.widgets.words.joined_text import UNSEEN, JoinedText
 
-_FIRST_WIDTH_PX = 640  # until `arrange` says it: at none at all, Qt would break the lines behind every letter
+_FIRST_WIDTH_PX = 640  # until `arrange` says it: at none at all, Qt would break the lines after every letter
 _INDENT_PX = 26  # of lists
 _MOST_FORMULAS = 200  # that are drawn in one block: each takes its time again whenever it is painted
 _QUOTE_INDENT = 20.0
@@ -58,15 +57,12 @@ class Prose(JoinedText, QTextBrowser):
 
     Nothing is ever loaded, neither files nor addresses. A click opens a link in the system's browser, if it leads to a
     web page or is a mail address. The address of a link is shown under the pointer, and when Tab reaches the link.
-
-    Signals:
-        drawn(): formulas are drawn that were text; it may have another height.
     """
 
-    drawn = Signal()
+    drawn = Signal()  # formulas are drawn that were text; it may have another height
 
     def __init__(self, keeper: ThemeKeeper, parent: QWidget | None = None, drawer: Drawer | None = None) -> None:
-        """Without a `drawer`, formulas stay text."""
+        """`drawer`: draws formulas, which stay text without it."""
         super().__init__(parent)
         self._keeper = keeper
         self._drawer = drawer
@@ -116,7 +112,7 @@ class Prose(JoinedText, QTextBrowser):
         return wrap_mode(text)
 
     def _drawings(self, formulas: tuple[Formula, ...]) -> dict[Formula, Drawing]:
-        """Of those that can be drawn, as far as they are known; none where there are more than anybody reads."""
+        """Known drawings of these formulas; empty if there are too many to draw."""
         if self._drawer is None or not 0 < len(formulas) <= _MOST_FORMULAS:
             return {}
         known = self._drawer.drawn(formulas)
@@ -132,7 +128,7 @@ class Prose(JoinedText, QTextBrowser):
         self.drawn.emit()
 
     def _mark(self, unseen: list[str]) -> None:
-        """Shows signs that nobody sees, in the places that were held for them; their names come on hover."""
+        """Shows marks for invisible signs in the places held for them; hovering names them."""
         if not unseen:
             return
         writing = QTextCursor(self.document())
@@ -147,12 +143,12 @@ class Prose(JoinedText, QTextBrowser):
         self.set_html(f'<div style="white-space:pre-wrap">{escape(text)}</div>')
 
     def ideal_width(self, widest: int) -> int:
-        """The width of the longest line, where lines are wrapped at `widest`."""
+        """The width of the longest line, wrapped at `widest`."""
         self.setLineWrapColumnOrWidth(widest)
         return ceil(self.document().idealWidth()) + 1
 
     def arrange(self, width: int) -> int:
-        """Takes this width and the height it needs, and returns the height."""
+        """Takes this width, and returns the height it needs."""
         self._draw_if_stale()
         self.setLineWrapColumnOrWidth(width)
         height = ceil(self.document().size().height())
@@ -186,7 +182,7 @@ class Prose(JoinedText, QTextBrowser):
             self._paint_quote_bars()
 
     def menu_at(self, place: QPoint) -> QMenu:
-        """The usual one, with a line for the formula at this place."""
+        """The usual menu, with an entry for a formula at this place."""
         menu = self.createStandardContextMenu(place)
         source = source_at(self, place)
         if source:
@@ -196,7 +192,7 @@ class Prose(JoinedText, QTextBrowser):
         return menu
 
     def _mirror_quotes(self) -> None:
-        """What reads from right to left is quoted from the right."""
+        """Moves the bars of right-to-left quotes to the right."""
         if "<blockquote>" not in self._html or not has_right_to_left(self._html):
             return
         writing = QTextCursor(self.document())
@@ -239,11 +235,11 @@ class Prose(JoinedText, QTextBrowser):
         self.setTextCursor(cursor)
 
     def _tell_address(self, address: str) -> None:
-        """Of the link that the keyboard has reached; empty: none."""
+        """Announces the address of the link that the keyboard has reached; empty: none."""
         self.setAccessibleDescription(address)
         if address:
             QToolTip.showText(self.viewport().mapToGlobal(self.cursorRect().bottomLeft()), address, self)
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, address))
+            announce(self, address)
         else:
             QToolTip.hideText()
 
@@ -254,7 +250,7 @@ class Prose(JoinedText, QTextBrowser):
 
     @Slot()
     def _on_look_changed(self) -> None:
-        """Draws it when it is shown next: with another size of text, most of these widgets are about to go."""
+        """Redraws when it is shown next: with another text size, most of these widgets are about to go."""
         self._is_stale = True
         if self.isVisible():
             self._draw_if_stale()
@@ -296,15 +292,14 @@ class WideTable(Prose):
 
 
 def wrap_mode(text: str) -> QTextOption.WrapMode:
-    """Where lines may be broken, if there are such places: in a long run without them, Qt looks through all that is
-    left for a line."""
+    """Where lines may be broken. In a long run without such places, Qt would search all the rest for each line."""
     if _LONG_WORD.search(text) is not None and _has_long_run(text):
         return QTextOption.WrapMode.WrapAnywhere
     return QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def _has_long_run(text: str) -> bool:
-    """Chinese, Japanese and Thai have no spaces, and many places where a line may be broken."""
+    """Whether a long run lacks break opportunities; Chinese, Japanese and Thai have many without spaces."""
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
     finder.toEnd()
     end, step = finder.position(), _LONGEST_RUN // 2  # a run of this length has two looks in it, one after the other
@@ -320,7 +315,7 @@ def _has_long_run(text: str) -> bool:
 
 
 def with_places(text: str) -> tuple[str, list[str]]:
-    """The text with `HELD` in place of each run of signs that nobody sees, and these."""
+    """The text with `HELD` in place of each run of invisible signs, and these runs."""
     unseen: list[str] = []
 
     def hold(signs: str) -> str:
@@ -331,7 +326,7 @@ def with_places(text: str) -> tuple[str, list[str]]:
 
 
 def shape_of_mark(signs: str, around: QTextCharFormat, theme: Theme) -> QTextCharFormat:
-    """Of the mark for signs that nobody sees, in letters like those around it: copying it copies the signs."""
+    """The format of a mark for hidden characters, in letters like those around it: copying it copies the characters."""
     shape = QTextCharFormat(around)
     shape.setProperty(UNSEEN, signs)
     shape.setToolTip(names_of(signs))
@@ -340,8 +335,8 @@ def shape_of_mark(signs: str, around: QTextCharFormat, theme: Theme) -> QTextCha
 
 
 def with_code_apart(html: str) -> str:
-    """Code reads from left to right within a text that does not, and its signs stay where they are. Of a paragraph, Qt
-    takes the direction of its first letter that has one."""
+    """Isolates code, which reads from left to right in any text. Qt takes a paragraph's direction from its first letter
+    that has one."""
     if not has_right_to_left(html):
         return html
     html = html.replace("<pre>", '<pre dir="ltr">')
@@ -349,7 +344,7 @@ def with_code_apart(html: str) -> str:
 
 
 def _quote_level(block: QTextBlock) -> int:
-    """How deep the block is quoted; Qt's own property says only that it is."""
+    """The depth of the quotation; Qt's own property says only that there is one."""
     if not block.isValid() or not block.blockFormat().hasProperty(QTextFormat.Property.BlockQuoteLevel.value):
         return 0
     shape = block.blockFormat()

@@ -333,7 +333,7 @@ def test_the_mouse_leaves_the_keyboard_at_home(desk: Desk) -> None:
     desk.click(text.viewport(), QPoint(12, 8), double=True)
     assert text.hasFocus()
     deleted: list[int] = []
-    chat.delete_requested.connect(deleted.append)
+    chat.message_actions.delete_requested.connect(deleted.append)
     desk.key(Qt.Key.Key_Delete)
     assert deleted == [], "words are selected, not the message"
     desk.press(QKeySequence(QKeySequence.StandardKey.Copy))

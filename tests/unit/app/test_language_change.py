@@ -147,7 +147,7 @@ def test_the_window_speaks_the_language_and_all_is_where_it_was(desk: Desk) -> N
     desk.window.setGeometry(10, 60, 780, 600)
     desk.window.toggle_sidebar()
     desk.until(lambda: desk.window.transcript.width() == desk.window.width())
-    desk.window.transcript.revise(PROMPTS[-1].id, "Begun anew")
+    desk.window.transcript.message_actions.revise(PROMPTS[-1].id, "Begun anew")
     desk.window.transcript.column.verticalScrollBar().setValue(700)
     typed, messages = box.text, desk.window.transcript.messages
     in_sight, place = _in_sight(desk.window), desk.window.geometry()
@@ -157,8 +157,8 @@ def test_the_window_speaks_the_language_and_all_is_where_it_was(desk: Desk) -> N
     assert window.new_action.text() == "Neuer Chat"
     assert (window.prompt_box.text, window.prompt_box.editor.textCursor().position()) == (typed, 5)
     assert window.transcript.messages == messages, "what somebody wrote stays as it is"
-    assert window.transcript.siblings == {70: (70, 90)}
-    assert window.transcript.revisions == {PROMPTS[-1].id: "Begun anew"}
+    assert window.transcript.rows.siblings == {70: (70, 90)}
+    assert window.transcript.rows.revisions == {PROMPTS[-1].id: "Begun anew"}
     assert _in_sight(window) == in_sight
     assert window.geometry() == place
     assert window.conversations.isHidden()

@@ -233,7 +233,7 @@ def test_keys_reach_their_widgets(qtbot: QtBot, window: MainWindow) -> None:
     window.transcript.show_messages((prompt(0), reply(1)))
     with qtbot.waitSignal(window.conversations.new_requested):
         QTest.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
-    with qtbot.waitSignal(window.transcript.regenerate_requested):
+    with qtbot.waitSignal(window.transcript.message_actions.regenerate_requested):
         QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     QTest.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     assert window.conversations.isHidden()
@@ -290,12 +290,15 @@ def leaves(menu: QMenu) -> list[QAction]:
 
 
 def test_the_menu_is_short_and_leads_to_everything(window: MainWindow) -> None:
+    opened: list[bool] = []
+    window.add_page("garden", "Garden…", lambda: opened.append(True)).trigger()
+    assert opened, "a feature brings its own entry"
     menu = window.target_bar.menu_button.menu()
     first = [action.text() for action in menu.actions() if not action.isSeparator()]
     assert first == [
         *("New chat", "New incognito chat", "Search chats"),
         *("Speed-up", "Speed…"),
-        *("Library…", "Personalization…", "Tools…", "Server…", "Settings…"),
+        *("Library…", "Personalization…", "Tools…", "Garden…", "Settings…"),
         *("This &chat", "M&essages", "&All chats", "&Model", "&View", "&Help", "Quit"),
     ]
     assert {action.text() for action in window.actions()} - {action.text() for action in leaves(menu)} == {

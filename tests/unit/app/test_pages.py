@@ -165,12 +165,12 @@ def test_an_earlier_prompt_is_edited_wholly_in_sight(qtbot: QtBot, keeper: Theme
         window.resize(790, height)
         transcript.column.scroll_to_end()
         settled(window)
-        transcript.revise_last()
+        transcript.message_actions.revise_last()
         settled(window)
         (box,) = transcript.findChildren(PromptRevision)
         top = box.mapTo(transcript.column.viewport(), QPoint(0, 0)).y()
         assert 0 <= top <= transcript.column.viewport().height() - box.height(), height
-        transcript.end_revision(0)
+        transcript.message_actions.end_revision(0)
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 

@@ -86,7 +86,7 @@ class Desk:
 
     def show_branch(self) -> None:
         self.open(7)
-        self.window.transcript.branch_chosen.emit(71)
+        self.window.transcript.message_actions.branch_chosen.emit(71)
 
     def export(self) -> None:
         self.window.export_all_action.trigger()

@@ -11,14 +11,14 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from app.features.chat.conversation_dialog import ConversationDialog
-from app.features.chat.picture_dialog import PictureDialog
+from app.features.chat.pictures import PictureDialog
 from app.features.chats.folder_dialog import FolderDialog
-from app.features.chats.store_dialog import StoreDialog
+from app.features.chats.store_notice import StoreDialog
 from app.features.drafter.drafter_dialog import DrafterDialog
 from app.features.guided.guided_dialog import GuidedDialog
-from app.features.guided.outlook_page import Prospect
-from app.features.help.about_dialog import AboutDialog
-from app.features.help.guide_dialog import GuideDialog
+from app.features.guided.steps import Prospect
+from app.features.help.guide_dialog import GuideDialog, read_guide
+from app.features.help.help import AboutDialog
 from app.features.history.page import HistoryPage
 from app.features.library.library_dialog import LibraryDialog
 from app.features.library.quantization_wording import QuantizationRow, quantization_rows
@@ -37,7 +37,6 @@ from app.models.server_rows import Sighting
 from app.settings.app_settings import AppSettings
 from app.settings.declaration import SettingsPage, shown_settings
 from app.settings.shortcuts import KeyProblem, Shortcuts, fixed_keys
-from app.text.guide import read_guide
 from app.text.learned import model_views
 from app.text.learning_progress import ProgressView
 from app.text.outlooks import advice_of, best_words, fit_words, machine_facts, outlook_words
@@ -112,7 +111,7 @@ def _order(keeper: ThemeKeeper) -> QWidget:
     sidebar.set_filter(ChatFilter(target_name="SmolLM2-135M-Instruct", num_days=30))
     sidebar.view.select((0, 3, 6))
     sidebar.view.selected.emit()
-    window.folder_banner.show_folder("New chat in the folder “Garden club”, with its system prompt.")
+    window.folder_banner.show_words("New chat in the folder “Garden club”, with its system prompt.")
     return window
 
 

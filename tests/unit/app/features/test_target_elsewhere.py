@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.features.chat.chat_settings import ChatSettingsController
 from app.features.chat.prompt import PromptController
-from app.features.library.nudge import SUBJECT, Nudge
+from app.features.library.hub import SUBJECT, Nudge
 from app.features.model_servers.model_servers import ModelServersController
 from app.features.presets.presets import PresetsController
 from app.main_window import MainWindow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.text.preset_examples import example_presets, example_prompts
 from app.text.presets import ChatValues, preset_of, preset_words
-from app.text.prompt_variables import pieces
+from app.widgets.prompt.prompt_filling import pieces
 from engine import OwnSampling
 from engine.values.order import Preset, TargetChoice
 

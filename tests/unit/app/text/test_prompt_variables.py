@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text.prompt_variables import MOST_VARIABLES, PromptPiece, has_clipboard, pieces
+from app.widgets.prompt.prompt_filling import MOST_VARIABLES, PromptPiece, has_clipboard, pieces
 
 
 @pytest.mark.parametrize(

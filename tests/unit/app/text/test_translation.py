@@ -19,7 +19,6 @@ from app.settings.shortcuts import native
 from app.text.languages import ENGLISH, TRANSLATED, Language, language_named
 from app.text.numbers import use_locale
 from app.text.preset_examples import example_prompts
-from app.text.prompt_variables import CLIPBOARD, pieces
 from app.text.speed import ratio_words
 from app.text.tool_calls import seconds_words
 from app.text.translation import (
@@ -36,6 +35,7 @@ from app.text.translation import (
 )
 from app.theme import ThemeKeeper
 from app.widgets.option_row import range_words
+from app.widgets.prompt.prompt_filling import CLIPBOARD, pieces
 from engine import origins
 from engine.values.config import TargetOptions
 from engine.values.events import (

@@ -31,6 +31,7 @@ from tests.fakes.listener import RecordingListener
 from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.fakes.target import FakeTarget
+from tests.unit.app.wordings import normal
 
 NOVEL = "".join(Random(5).choices([chr(code) for code in range(33, 127)], k=220))  # hardly two letters come twice
 LINES = "red fox\nblue hen\n" * 14
@@ -145,7 +146,7 @@ def test_over_fifty_replies_the_sentence_the_ratio_and_both_speeds_agree(machine
                 meter.show_reply(written.statistics)
                 told.append(check_agreement(shown(meter), written.true_ratio))
     assert len(told) >= 50
-    assert {headline.split(":")[0] for headline in told if "faster" not in headline} >= {"Normal speed"}
+    assert {headline.split(":")[0] for headline in told if "faster" not in headline} >= {normal()}
     assert any("faster" in headline for headline in told)
 
 
@@ -179,13 +180,13 @@ def hindered(machine: Machine, reason: Hindrance) -> Written:
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        (Hindrance.OFF, "Normal speed: speed-up was off"),
-        (Hindrance.IMPOSSIBLE, "Normal speed: this model cannot be sped up"),
-        (Hindrance.LOADING, "Normal speed: getting ready"),
-        (Hindrance.COSTS, "Normal speed: guesses do not pay on this computer"),
-        (Hindrance.NOTHING, "Normal speed: nothing repeats here"),
-        (Hindrance.LITTLE, "Normal speed: little repeats here"),
-        (Hindrance.WRONG, "Normal speed: too few guesses are right"),
+        (Hindrance.OFF, normal(Hindrance.OFF)),
+        (Hindrance.IMPOSSIBLE, normal(Hindrance.IMPOSSIBLE)),
+        (Hindrance.LOADING, normal(Hindrance.LOADING)),
+        (Hindrance.COSTS, normal(Hindrance.COSTS)),
+        (Hindrance.NOTHING, normal(Hindrance.NOTHING)),
+        (Hindrance.LITTLE, normal(Hindrance.LITTLE)),
+        (Hindrance.WRONG, normal(Hindrance.WRONG)),
     ],
 )
 def test_each_reason_is_the_true_one(machine: Machine, meter: SpeedMeter, reason: Hindrance, words: str) -> None:
@@ -225,5 +226,5 @@ def test_alternating_lines_where_checking_costs_too_much_are_not_called_unpredic
     assert written.statistics.plain_tokens_per_s == pytest.approx(written.statistics.tokens_per_s, rel=0.02)
     meter.show_reply(written.statistics)
     said = shown(meter)
-    assert said[""] == "Normal speed: guesses do not pay on this computer"
+    assert said[""] == normal(Hindrance.COSTS)
     assert "Without guesses" not in said, "there is one speed"

@@ -142,7 +142,7 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
 
 
 def test_what_could_not_be_asked_is_still_there_to_be_changed(desk: Desk) -> None:
-    desk.transcript.revision_submitted.emit(3, "x" * 50)
+    desk.transcript.message_actions.revision_submitted.emit(3, "x" * 50)
     (command,) = desk.take()
     desk.tell(Failed("This message takes too many tokens; shorten it.", command))
     assert desk.take() == [("open", 7)]
@@ -154,7 +154,7 @@ def test_what_could_not_be_asked_is_still_there_to_be_changed(desk: Desk) -> Non
 
 
 def test_an_unchanged_prompt_is_left_alone(desk: Desk) -> None:
-    desk.transcript.revise(3)
+    desk.transcript.message_actions.revise(3)
     revision = desk.revision(TWO)
     assert revision is not None
     QTest.keyClick(revision.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
@@ -343,10 +343,10 @@ def test_the_conversation_that_is_being_answered_stays_on_its_branch(desk: Desk)
     desk.window.prompt_box.set_text("And?")
     desk.window.prompt_box.submit()
     assert [type(command) for command in desk.take()] == [Send]
-    desk.transcript.branch_chosen.emit(5)
-    desk.transcript.regenerate_requested.emit(2)
-    desk.transcript.continue_requested.emit()
-    desk.transcript.revision_submitted.emit(1, "Uno")
+    desk.transcript.message_actions.branch_chosen.emit(5)
+    desk.transcript.message_actions.regenerate_requested.emit(2)
+    desk.transcript.message_actions.continue_requested.emit()
+    desk.transcript.message_actions.revision_submitted.emit(1, "Uno")
     assert desk.take() == []
     assert desk.shown == ["One", "First", "Two", "Sec"]
 
@@ -384,6 +384,6 @@ def test_a_prompt_is_copied_whole(desk: Desk) -> None:
     view = desk.view(ONE)
     assert isinstance(view, PromptView)
     copied: list[str] = []
-    desk.transcript.copied.connect(copied.append)
+    desk.transcript.message_actions.copied.connect(copied.append)
     QTest.mouseClick(view.footer.copy_button, Qt.MouseButton.LeftButton)
     assert copied == ["One"]

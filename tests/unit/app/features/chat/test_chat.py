@@ -51,6 +51,7 @@ from engine.values.speed import Hindrance, LiveFigures
 from engine.values.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
+from tests.unit.app import wordings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 TARGET = TargetInfo("Tiny", "/models/tiny.gguf", "llama 1B Q4", 1000, 10, 2)
@@ -101,7 +102,7 @@ class Desk:
     @property
     def grows(self) -> bool:
         """Whether a reply is seen that is being written."""
-        return self.window.transcript._growing is not None
+        return self.window.transcript.rows.growing is not None
 
 
 @pytest.fixture
@@ -225,7 +226,7 @@ def test_what_was_opened_too_late_is_not_shown(ready: Desk) -> None:
 def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.take()
-    ready.window.transcript.regenerate_requested.emit(71)
+    ready.window.transcript.message_actions.regenerate_requested.emit(71)
     assert ready.take() == [Regenerate(7, ready.settings, 71)]
     assert ready.shown == ["Hi"]
     ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings, 71)))
@@ -397,7 +398,7 @@ def test_a_message_that_is_stored_after_it_was_stopped_is_shown(ready: Desk) -> 
 
 def test_a_reply_that_was_to_be_written_again_is_back_when_that_is_stopped_before_it_began(ready: Desk) -> None:
     asked, answer = answered(ready)
-    ready.window.transcript.regenerate_requested.emit(answer.id)
+    ready.window.transcript.message_actions.regenerate_requested.emit(answer.id)
     ready.tell(Finished(ready.take()[-1]))
     assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
@@ -455,7 +456,7 @@ def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
 
 def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
     asked, answer = answered(ready)
-    ready.window.transcript.regenerate_requested.emit(71)
+    ready.window.transcript.message_actions.regenerate_requested.emit(71)
     ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)
@@ -467,7 +468,7 @@ def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_el
 
 def test_what_is_read_between_asking_anew_and_the_beginning_of_the_reply_does_not_hide_it(ready: Desk) -> None:
     asked, answer = answered(ready)
-    ready.window.transcript.regenerate_requested.emit(71)
+    ready.window.transcript.message_actions.regenerate_requested.emit(71)
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # for the settings of the chat, say
     assert ready.shown == ["Hi"]
     ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
@@ -487,7 +488,7 @@ def test_a_prompt_that_the_store_told_first_is_seen_to_be_answered(ready: Desk) 
 
 def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk) -> None:
     answered(ready)
-    ready.window.transcript.regenerate_requested.emit(71)
+    ready.window.transcript.message_actions.regenerate_requested.emit(71)
     command, stop = ready.take()[-1], ready.bridge.stops[-1]
     ready.tell(ReplyStarted(7, 70, 10, 0), ReplyText(7, "Secret", figures(1, 0.0, 11)))
     ready.tell(ConversationForgotten(summary(7)))
@@ -622,13 +623,13 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     assert headline.text() == "Speed-up ready"
     assert ready.window.meter.gauge.isHidden()
     assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
-    assert open_chat(7, asked, second) == "Normal speed"
+    assert open_chat(7, asked, second) == wordings.normal()
     ready.window.regenerate_action.trigger()
     assert headline.text() == "Speed-up ready", "the version before is not this reply"
     assert not ready.window.meter.gauge.isHidden(), "the chat takes about as much as before"
     ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), hindrance=Hindrance.NOTHING)))
     assert headline.property("live") is True
-    assert headline.text() == "Normal speed: nothing repeats here"
+    assert headline.text() == wordings.normal(Hindrance.NOTHING)
     assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
     ready.tell(ReplyText(7, "lo", figures(41, 99.0, 61)))
     assert headline.text() == "Speed not known"

@@ -152,10 +152,10 @@ def test_old_chats_are_asked_for_as_well(desk: Desk) -> None:
     desk.open()
     desk.window.regenerate_action.trigger()
     desk.press("Cancel")
-    desk.window.transcript.continue_requested.emit()
+    desk.window.transcript.message_actions.continue_requested.emit()
     desk.press("Cancel")
-    desk.window.transcript.revise(1, "Another question")
-    desk.window.transcript.revision_submitted.emit(1, "Another question")
+    desk.window.transcript.message_actions.revise(1, "Another question")
+    desk.window.transcript.message_actions.revision_submitted.emit(1, "Another question")
     desk.press("Cancel")
     assert desk.posted(Regenerate, ContinueReply, EditPrompt) == desk.agreements == []
     assert [each.id for each in desk.window.transcript.messages] == [1, 2], "all is as it was"

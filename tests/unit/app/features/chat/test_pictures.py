@@ -15,8 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.features.chat.branch import BranchController
 from app.features.chat.draft_keeper import DraftKeeper
-from app.features.chat.picture_dialog import PictureDialog
-from app.features.chat.pictures import PicturesController
+from app.features.chat.pictures import PictureDialog, PicturesController
 from app.features.chat.prompt import PromptController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
@@ -237,7 +236,7 @@ def test_pictures_have_their_place_before_they_are_there_and_open_with_a_key(des
 
 def test_a_prompt_is_changed_with_its_pictures(desk: Desk) -> None:
     desk.open(7, ASKED)
-    desk.window.transcript.revise(1)
+    desk.window.transcript.message_actions.revise(1)
     revision = desk.view.revision
     assert revision is not None
     assert revision.editor.toPlainText() == "```a.txt\ntext\n```\n\nWhat is it?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.features.chat.repetition import SUBJECT, RepetitionController
+from app.features.chat.notifier import SUBJECT, RepetitionController
 from app.widgets.notice_bar import NoticeBar
 from engine.values.conversations import Conversation
 from engine.values.events import (

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication, QPushButton
 from app.features.guided.guided import SUBJECT, GuidedController
 from app.features.guided.guided_dialog import GuidedDialog
 from app.features.guided.samples import OWN
-from app.features.guided.step import State
-from app.features.speed.comparison_run import ComparisonRun
+from app.features.guided.steps import State
+from app.features.speed.compare import ComparisonRun
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from engine.backend.library.suggestions import read_suggestions

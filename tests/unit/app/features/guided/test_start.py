@@ -16,7 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
 from app.features.chats.conversations import ConversationsController
-from app.features.guided.start import FileOpening, FirstStart, StoreTrouble
+from app.features.chats.store_notice import StoreTrouble
+from app.features.guided.start import FileOpening, FirstStart
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper

@@ -10,11 +10,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
-from app.features.help.guide_dialog import GuideDialog
+from app.features.help.guide_dialog import FILE, GuideDialog
 from app.features.help.help import HelpController
 from app.main_window import MainWindow
 from app.settings.shortcuts import fixed_keys
-from app.text.guide import FILE
 from app.theme import ThemeKeeper
 from engine.backend.library.inspector import Inspector
 from engine.values.targets import Runtime
@@ -165,6 +164,7 @@ def test_the_guide_names_its_sections_menus_and_keys_as_the_window_has_them(wind
     text = FILE.read_text("utf-8")
     sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert re.findall(r"^- \[(.+)\]\(#", text, re.MULTILINE) == sections, "its list of contents"
+    window.add_page("server", "Server…", lambda: None)
     menu = window.target_bar.menu_button.menu()
     inside = {_plain(each.title()): each for each in menu.findChildren(QMenu)}
     for path in re.findall(r"☰ → ((?:(?:This chat|Messages|All chats|Model|View|Help) → )?)\*\*([^*→]+?)\*\*", text):

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.features.library.downloads_panel import DownloadRow
+from app.features.library.hub import SUBJECT as NUDGE
 from app.features.library.hub import HubController
 from app.features.library.library_dialog import LibraryDialog
-from app.features.library.nudge import SUBJECT as NUDGE
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import SamplingSettings

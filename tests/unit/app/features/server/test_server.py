@@ -47,7 +47,7 @@ def test_it_is_off_until_it_is_switched_on_by_keyboard(window: MainWindow, tmp_p
     controller, bridge = controller_of(window, tmp_path, AppSettings())
     controller.follow()
     assert not bridge.all_asked
-    window.server_action.trigger()
+    controller.action.trigger()
     dialog = controller.dialog
     assert [each.method for each in bridge.all_asked] == [bridge.engine.clients.all]
     assert dialog.state.text() == "Off. No connections are accepted."
@@ -77,7 +77,7 @@ def test_it_is_opened_at_the_start_where_it_was_on_and_says_what_is_wrong(window
     assert len(used(bridge)) == 1
     assert settings_of(bridge) == ServerSettings(port=9000)
     used(bridge)[-1].fail("Another program already uses port 9000; choose another port.")
-    window.server_action.trigger()
+    controller.action.trigger()
     assert controller.dialog.state.text() == "Another program already uses port 9000; choose another port."
     controller.resume(controller.kept())
     assert len(used(bridge)) == 2, "in another language, it is tried again and what is wrong is said again"
@@ -85,7 +85,7 @@ def test_it_is_opened_at_the_start_where_it_was_on_and_says_what_is_wrong(window
 
 def test_programs_get_keys_that_are_shown_once(window: MainWindow, tmp_path: Path) -> None:
     controller, bridge = controller_of(window, tmp_path, AppSettings())
-    window.server_action.trigger()
+    controller.action.trigger()
     dialog, clients = controller.dialog, bridge.engine.clients
     QTest.keyClicks(dialog.name, "phone")
     QTest.keyClick(dialog.name, Qt.Key.Key_Return)

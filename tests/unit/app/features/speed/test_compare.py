@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from app.features.chat.chat import NextChat
 from app.features.speed.compare import CompareController
-from app.features.speed.compare_texts import ComparedTexts, first_difference
 from app.features.speed.compare_wording import HOW_IT_IS_FAIR, reasons, result
+from app.features.speed.compared_sides import ComparedTexts, first_difference
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from engine import OwnSampling, ReplySettings, SamplingSettings
@@ -32,6 +32,7 @@ from engine.values.events import EverythingForgotten
 from engine.values.speed import Hindrance
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
+from tests.unit.app.wordings import normal
 
 OWN = ReplySettings(SamplingSettings(temperature=0.7))
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
@@ -202,9 +203,9 @@ def test_it_can_be_stopped_and_is_when_somebody_waits(desk: Desk) -> None:
     assert desk.dialog.sides.outcome.text() == "Stopped before both sides had answered."
     for interrupt in (
         lambda: desk.window.prompt_box.submitted.emit("Hi"),
-        lambda: desk.window.transcript.regenerate_requested.emit(1),
-        desk.window.transcript.continue_requested.emit,
-        lambda: desk.window.transcript.revision_submitted.emit(1, "Ho"),
+        lambda: desk.window.transcript.message_actions.regenerate_requested.emit(1),
+        desk.window.transcript.message_actions.continue_requested.emit,
+        lambda: desk.window.transcript.message_actions.revision_submitted.emit(1, "Ho"),
         desk.dialog.close,
     ):
         desk.dialog.show()
@@ -263,12 +264,12 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         ),
         (
             Comparison((SLOW, SLOW), (replace(SLOW, num_drafted=9, hindrance=Hindrance.COSTS),) * 2, True, False, None),
-            "Normal speed (1.00×); the texts are the same.",
+            f"{normal()} (1.00×); the texts are the same.",
             "Why it was not faster: guesses do not pay on this computer.",
         ),
         (
             Comparison((RunFigures(9, 1.0, 8.0, 8),), (RunFigures(9, 1.0, 8.1, 7, 1, 1),), True, True, None),
-            "Normal speed (1.01×); the texts are the same.",
+            f"{normal()} (1.01×); the texts are the same.",
             "Stopped before each side had answered twice",
         ),
         (

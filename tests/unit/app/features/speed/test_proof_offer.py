@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.features.speed.proof_offer import SUBJECT, ProofOffer, came_again
+from app.features.speed.compare import SUBJECT, ProofOffer, came_again
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from engine.values.conversations import Message

@@ -16,7 +16,7 @@ from app.features.chat.branch import BranchController
 from app.features.tools.tool_calls import ToolCallsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
-from app.widgets.transcript.call_question import CallQuestion
+from app.widgets.transcript.call_view import CallQuestion
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.words.prose import Prose
 from engine import ContinueReply, Regenerate, Send, write_tool_servers

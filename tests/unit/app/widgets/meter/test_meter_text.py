@@ -8,6 +8,7 @@ from app.widgets.meter import meter_text
 from app.widgets.meter.meter_text import MeterFigures, Readiness
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
 from engine.values.speed import Hindrance, LiveFigures
+from tests.unit.app.wordings import normal
 
 RUNS = (OriginRun(60, "target"), OriginRun(30, "drafter"), OriginRun(10, "recall"))
 KEPT = ReplyStatistics(
@@ -30,26 +31,26 @@ def said(figures: MeterFigures | None, readiness: Readiness = Readiness.READY) -
     [
         (KEPT, "1.6× faster"),
         (replace(KEPT, origins=(OriginRun(100, "recall"),)), "1.6× faster: reusing earlier text"),
-        (replace(KEPT, plain_tokens_per_s=30.0), "Normal speed"),
+        (replace(KEPT, plain_tokens_per_s=30.0), normal()),
         (
             replace(KEPT, plain_tokens_per_s=30.0, hindrance=Hindrance.WRONG),
-            "Normal speed: too few guesses are right",
+            normal(Hindrance.WRONG),
         ),
-        (PLAIN, "Normal speed: nothing repeats here"),
-        (replace(PLAIN, plain_tokens_per_s=17.0), "Normal speed: nothing repeats here"),  # of another hour
+        (PLAIN, normal(Hindrance.NOTHING)),
+        (replace(PLAIN, plain_tokens_per_s=17.0), normal(Hindrance.NOTHING)),  # of another hour
         (
             replace(PLAIN, hindrance=Hindrance.COSTS),
-            "Normal speed: guesses do not pay on this computer",
+            normal(Hindrance.COSTS),
         ),
-        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.OFF), "Normal speed: speed-up was off"),
-        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.IMPOSSIBLE), "Normal speed: this model cannot be sped up"),
-        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.UNKNOWN), "Normal speed"),  # an old one
+        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.OFF), normal(Hindrance.OFF)),
+        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.IMPOSSIBLE), normal(Hindrance.IMPOSSIBLE)),
+        (replace(PLAIN, ratio=0.0, hindrance=Hindrance.UNKNOWN), normal()),  # an old one
         (replace(KEPT, plain_tokens_per_s=33.0), "No speed-up here"),
         (
             replace(KEPT, ratio=0.9, hindrance=Hindrance.COSTS),
             "No speed-up here: guesses do not pay on this computer",
         ),
-        (replace(KEPT, ratio=1.03, hindrance=Hindrance.LITTLE), "Normal speed: little repeats here"),
+        (replace(KEPT, ratio=1.03, hindrance=Hindrance.LITTLE), normal(Hindrance.LITTLE)),
         (replace(KEPT, plain_tokens_per_s=27.0, plain_error=0.2), "About normal speed"),  # 1.15× ± 0.2
         (replace(KEPT, plain_tokens_per_s=33.0, plain_error=0.2), "About normal speed"),
         (replace(KEPT, reply_tokens=20), "Too short to compare"),
@@ -75,12 +76,12 @@ def test_a_finished_reply_is_told_in_one_thing(statistics: ReplyStatistics, word
         (
             replace(LIVE, plain_tokens_per_s=30.5, hindrance=Hindrance.LITTLE),
             RUNS,
-            "Normal speed: little repeats here",
+            normal(Hindrance.LITTLE),
         ),
         (
             replace(LIVE, num_drafted=0, hindrance=Hindrance.IMPOSSIBLE),
             (),
-            "Normal speed: this model cannot be sped up",
+            normal(Hindrance.IMPOSSIBLE),
         ),
     ],
 )
@@ -91,7 +92,7 @@ def test_a_reply_under_way_is_told_in_one_thing(live: LiveFigures, origins: tupl
 def test_why_nothing_is_guessed_yet() -> None:
     live = replace(LIVE, num_drafted=0, num_accepted=0, hindrance=Hindrance.LOADING)
     figures = MeterFigures.of_live(live, 8192, ())
-    assert said(figures, Readiness.AWAITED) == "Normal speed: getting ready"
+    assert said(figures, Readiness.AWAITED) == normal(Hindrance.LOADING)
     assert said(figures, Readiness.OFF) == "Speed-up off"
     drafted = MeterFigures.of_live(LIVE, 8192, RUNS)
     assert said(drafted, Readiness.OFF) == "1.5× faster", "it was begun with speed-up"

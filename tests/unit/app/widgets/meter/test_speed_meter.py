@@ -16,6 +16,7 @@ from app.widgets.meter.meter_text import Readiness
 from app.widgets.meter.speed_meter import SpeedMeter
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
 from engine.values.speed import Hindrance, LiveFigures
+from tests.unit.app.wordings import normal
 
 LIVE = LiveFigures(
     num_tokens=214,
@@ -56,11 +57,11 @@ def whole(part: QAbstractButton, meter: SpeedMeter) -> bool:
 @pytest.mark.parametrize(
     ("size", "percent", "words"),
     [
-        ((1100, 760), 100, "Normal speed: nothing repeats here"),
-        ((1100, 760), 150, "Normal speed: nothing repeats here"),
-        ((1920, 1080), 200, "Normal speed: nothing repeats here"),
-        ((640, 480), 100, "Normal speed: nothing repeats here"),
-        ((640, 480), 200, "Normal speed"),  # with learning beside it
+        ((1100, 760), 100, normal(Hindrance.NOTHING)),
+        ((1100, 760), 150, normal(Hindrance.NOTHING)),
+        ((1920, 1080), 200, normal(Hindrance.NOTHING)),
+        ((640, 480), 100, normal(Hindrance.NOTHING)),
+        ((640, 480), 200, normal()),  # with learning beside it
     ],
 )
 def test_the_sentence_is_never_cut(
@@ -88,13 +89,13 @@ def test_what_matters_less_leaves_first(meter: SpeedMeter) -> None:
     for width in range(900, 150, -5):
         meter.resize(width, meter.height())
         seen.append((meter.headline.text(), meter.learning.text(), not meter.gauge.isHidden()))
-    full, announced = "Normal speed: nothing repeats here", "Learning… (up to 50\u00a0% of the processor)"
+    full, announced = normal(Hindrance.NOTHING), "Learning… (up to 50\u00a0% of the processor)"
     assert list(dict.fromkeys(seen)) == [
         (full, announced, True),
         (full, "Learning…", True),
         (full, "Learning…", False),
-        ("Normal speed", "Learning…", False),
-        ("Normal speed", "", False),
+        (normal(), "Learning…", False),
+        (normal(), "", False),
     ]
 
 

@@ -232,7 +232,7 @@ def test_every_reply_can_be_written_again_unless_one_is_being_written(qtbot: QtB
     transcript.set_busy(False)
     last = max(reply_views(transcript), key=lambda view: view.y())
     assert last.footer is not None
-    with qtbot.waitSignal(transcript.regenerate_requested) as asked:
+    with qtbot.waitSignal(transcript.message_actions.regenerate_requested) as asked:
         QTest.mouseClick(last.footer.regenerate_button, Qt.MouseButton.LeftButton)
     assert asked.args == [3]
 
@@ -252,7 +252,7 @@ def test_replies_are_copied_as_they_were_written(qtbot: QtBot, transcript: Trans
     transcript.show_messages((prompt(0), reply(1, "with *stars*")))
     (view,) = reply_views(transcript)
     assert view.footer is not None
-    with qtbot.waitSignal(transcript.copied) as copied:
+    with qtbot.waitSignal(transcript.message_actions.copied) as copied:
         QTest.mouseClick(view.footer.copy_button, Qt.MouseButton.LeftButton)
     assert copied.args == ["with *stars*"]
     assert QApplication.clipboard().text() == "with *stars*"
@@ -325,7 +325,7 @@ def test_a_reply_that_was_scrolled_away_grows_on(qtbot: QtBot, transcript: Trans
 
 
 def row_count(transcript: Transcript, wanted: Callable[[object], bool]) -> int:
-    return sum(wanted(row) for row in transcript._rows)
+    return sum(wanted(row) for row in transcript.rows)
 
 
 def test_another_conversation_ends_a_growing_reply(transcript: Transcript) -> None:
@@ -374,8 +374,8 @@ def test_a_shorter_branch_leaves_no_hole(transcript: Transcript) -> None:
 def test_a_revision_outlives_its_widget(qtbot: QtBot, transcript: Transcript) -> None:
     transcript.show_messages(conversation(300))
     settled(qtbot, transcript.column)
-    transcript.revise(298)
-    (row,) = [row for row in transcript._rows if isinstance(row, PromptRow) and row.message.id == 298]
+    transcript.message_actions.revise(298)
+    (row,) = [row for row in transcript.rows if isinstance(row, PromptRow) and row.message.id == 298]
     view = transcript.column.view_of(row)
     assert isinstance(view, PromptView)
     assert view.revision is not None
@@ -394,7 +394,7 @@ def test_a_revision_outlives_its_widget(qtbot: QtBot, transcript: Transcript) ->
     assert isinstance(view, PromptView)
     assert view.revision is not None
     assert view.revision.text == "in other words\n" * 3
-    transcript.end_revision(298)
+    transcript.message_actions.end_revision(298)
     assert view.revision is None
     assert row.revision is None
 

@@ -1,0 +1,11 @@
+"""Sentences of the window as the app declares them: a test that compares with them holds when their words change."""
+
+from __future__ import annotations
+
+from app.text.speed import hindrance_words, outcome_words, told_why
+from engine.values.speed import Hindrance, SpeedOutcome
+
+
+def normal(hindrance: Hindrance = Hindrance.UNKNOWN) -> str:
+    """The headline of a reply at normal speed, with the reason."""
+    return told_why(outcome_words(SpeedOutcome.NORMAL), hindrance_words(hindrance))
