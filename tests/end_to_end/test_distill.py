@@ -27,8 +27,10 @@ _PATIENCE_S = 120.0
 
 @pytest.fixture(autouse=True)
 def _opened_already(starter_weights: GgufSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The starter's file, which every command in this process would open for seconds."""
+    """The starter's file, which every command in this process would open for seconds. Replies are short."""
     monkeypatch.setattr("engine.lab.distillation.target_side.GgufSource", lambda _path: starter_weights)
+    monkeypatch.setattr("engine.lab.distillation.target_side._JUDGED_TOKENS", 16)
+    monkeypatch.setattr("engine.lab.distillation.invent._MAX_REPLY_TOKENS", 24)
 
 
 @pytest.fixture
