@@ -15,6 +15,7 @@ from functools import wraps
 from importlib.abc import MetaPathFinder
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -45,6 +46,8 @@ class PlainTests(MetaPathFinder):
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: object = None) -> None:  # noqa: ARG002
         if fullname.partition(".")[0] not in _SLOW:
             return
+        if self._is_collecting and _is_imported_by_conftest():
+            raise pytest.UsageError(f"A conftest.py imports {fullname}: all files next to it would be left out.")
         if self._is_collecting:
             pytest.skip(f"imports {fullname}", allow_module_level=True)
         pytest.fail(f"A plain test imports {fullname}: it belongs into a file that does so where it begins.")
@@ -54,6 +57,13 @@ class PlainTests(MetaPathFinder):
 
     def pytest_collection_finish(self) -> None:
         self._is_collecting = False
+
+
+def _is_imported_by_conftest() -> bool:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_code.co_filename.endswith(("/conftest.py", "\\conftest.py")):
+        frame = frame.f_back
+    return frame is not None
 
 
 def _refusing(start: Callable[..., Any]) -> Callable[..., Any]:

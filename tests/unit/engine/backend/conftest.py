@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from engine.backend.storage import Repository
-from tests.unit.engine.backend.chats.test_chat_service import Desk
+
+if TYPE_CHECKING:
+    from tests.unit.engine.backend.chats.test_chat_service import Desk
 
 
 @pytest.fixture
@@ -18,4 +21,7 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 @pytest.fixture
 def desk(repository: Repository, tmp_path: Path) -> Desk:
+    # Imported here, because it needs Qt or torch, and plain tests use this file too.
+    from tests.unit.engine.backend.chats.test_chat_service import Desk
+
     return Desk(repository, tmp_path)
