@@ -1,4 +1,4 @@
-"""The one place where the engine's threads meet Qt's: commands go in, events and ended requests come out as signals."""
+"""The one place where the engine's threads meet Qt's: questions go in, answers come out as signals, facts as calls."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from shiboken6 import isValid
 
 from app.lasting import LastingFacts
 from app.text.translation import in_words, told
-from engine import Command, Engine, EngineConfig, StopSignal
-from engine.values.events import Event, Failed, Finished, Listener, OwnWorkFailed
+from engine import Engine, EngineConfig, StopSignal
+from engine.values.events import Event, Listener, OwnWorkFailed
 from engine.values.requests import failure_of
 
 P = ParamSpec("P")
@@ -73,29 +73,14 @@ class Request(QObject, Generic[T]):
         return self.is_quiet or self.isSignalConnected(QMetaMethod.fromSignal(self.failed))
 
 
-class Posted(Request[None]):
-    """A command that was posted. Signals:
-    finished(): it was carried out.
-    failed(Failed): it was not, or not completely.
-    """
-
-    finished = Signal()
-
-    def __init__(self, command: Command, stop: StopSignal, is_quiet: bool = False) -> None:
-        super().__init__(stop)
-        self.command = command
-        self.is_quiet = is_quiet
-
-
 class EngineBridge(QObject):
-    """Owns the engine, and brings its events to the interface thread. After `close` nothing is emitted any more.
+    """Owns the engine, and brings what it says to the interface thread, in the engine's order and the user's language.
+    After `close` nothing is said any more.
 
-    What the engine says comes out in the user's language. Signals, on the interface thread and in the engine's order:
-        happened(Event): any event but `Finished`, which ends a request and says nothing else.
+    Signals:
         unhandled(str): the sentence of a failure that is not shown anywhere else.
     """
 
-    happened = Signal(object)
     unhandled = Signal(str)
     _received = Signal(object)  # this and the next two are emitted on the engine's threads
     _progressed = Signal(object, object)
@@ -129,19 +114,13 @@ class EngineBridge(QObject):
 
     def listen(self, kind: type[_Fact], slot: Callable[[_Fact], object]) -> None:
         """Calls `slot`, a method of a QObject, with every fact of this kind; earlier listeners first. It ends with its
-        object."""
+        object. `Event` stands for all kinds."""
         self._listeners.setdefault(kind, []).append(WeakMethod(slot))
 
     def repeat_facts(self) -> None:
         """Tells what lasts again, in the language of now, to all who listen."""
         for event in self._facts.events:
             self._tell_listeners(told(event))
-
-    def post(self, command: Command, quiet: bool = False) -> Posted:
-        """Has the engine carry out the command. If a quiet one fails, nothing is shown."""
-        request = Posted(command, self.engine.post(command), quiet)
-        self._requests.append(request)
-        return request
 
     @property
     def facts(self) -> tuple[Event, ...]:
@@ -192,35 +171,16 @@ class EngineBridge(QObject):
             return
         self._facts.note(event)
         event = told(event)
-        match event:
-            case Finished(command):
-                if request := self._take(command):
-                    request.finished.emit()
-                return
-            case OwnWorkFailed(sentence):
-                self.unhandled.emit(sentence)
-            case Failed(sentence, command):
-                request = self._take(command)
-                if request is None or not request.is_failure_handled:
-                    self.unhandled.emit(sentence)
-                else:
-                    request.failed.emit(event)
+        if isinstance(event, OwnWorkFailed):
+            self.unhandled.emit(event.sentence)
         self._tell_listeners(event)
-        self.happened.emit(event)
 
     def _tell_listeners(self, event: Event) -> None:
-        listeners = self._listeners.get(type(event), [])
-        for each in tuple(listeners):
-            slot = each()
-            if slot is None or not isValid(cast(MethodType, slot).__self__):
-                listeners.remove(each)
-            else:
-                slot(event)
-
-    def _take(self, command: Command) -> Posted | None:
-        """The first that was posted, as equal commands end in that order. None if the engine asked itself."""
-        posted = (each for each in self._requests if isinstance(each, Posted))
-        request = next((each for each in posted if each.command == command), None)
-        if request is not None:
-            self._requests.remove(request)
-        return request
+        for kind in (type(event), Event):
+            listeners = self._listeners.get(kind, [])
+            for each in tuple(listeners):
+                slot = each()
+                if slot is None or not isValid(cast(MethodType, slot).__self__):
+                    listeners.remove(each)
+                else:
+                    slot(event)

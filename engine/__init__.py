@@ -30,9 +30,6 @@ _PUBLIC = {
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "speculation.drafter.siblings": "sibling_beside",
-    "values.commands": """
-        Command ContinueReply EditPrompt Regenerate ReplyCommand Send
-    """,
     "values.exports": "ExportEngine ExportOrder",
     "values.serving": "Client ServerLimits ServerSettings",
     "speculation.proposers.catalogue": "origins",
@@ -84,7 +81,6 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.use_cases.serving import *
     from engine.use_cases.store import *
     from engine.use_cases.tools import *
-    from engine.values.commands import *
     from engine.values.config import *
     from engine.values.distilling import *
     from engine.values.exports import *

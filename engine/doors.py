@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from engine.values.requests import Waits, door_to
 
 if TYPE_CHECKING:
+    from engine.backend.chats.answering import Answering
     from engine.backend.chats.asking import Asking
     from engine.backend.chats.chat_editor import ChatEditor
     from engine.backend.chats.chat_reader import ChatReader
+    from engine.backend.chats.chat_service import ChatService
     from engine.backend.chats.counting import Counting
+    from engine.backend.chats.embedding import Embedding
     from engine.backend.chats.erasing import ErasingService
     from engine.backend.chats.message_keeper import MessageKeeper
     from engine.backend.chats.ngram_keeper import NgramKeeper
@@ -54,6 +57,9 @@ class Doors:
         self.hub: HubService = door_to("search", services.hub)
         self.presets: PresetService = door_to("writing", services.presets, is_owed=True)
         self.remote: RemoteService = door_to("servers", services.remote)
+        self.chat: ChatService = door_to("chat", services.chat, goes_between=True)
+        self.answering: Answering = door_to("chat", services.answering, Waits.PROGRAM)
+        self.embedding: Embedding = door_to("chat", services.embedding, Waits.PROGRAM)
         self.target: TargetInUse = door_to("chat", services.target)
         self.trials: Trials = door_to("chat", services.trials, goes_between=True)
         self.server: Hosting = door_to("server", lambda: services.hosting)

@@ -16,21 +16,22 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from engine.backend.chats.asking import Asking
 from engine.backend.precedence import Precedence
 from engine.backend.server.clients import Clients
-from engine.backend.server.hosting import Hosting
+from engine.backend.server.hosting import Hosting, Served
 from engine.backend.teaching.learning_service import LearningService
 from engine.speculation.model.files.model_files import models_folder
-from engine.values.commands import ChatCommand, Command
 from engine.values.config import AUTOMATIC, EngineConfig
 from engine.values.errors import StoreUnusable
-from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo, TargetReady
+from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo
 from engine.values.requests import Door, Request, Waits
 from engine.values.stop_signal import StopSignal
 
 if TYPE_CHECKING:
+    from engine.backend.chats.answering import Answering
     from engine.backend.chats.chat_editor import ChatEditor
     from engine.backend.chats.chat_reader import ChatReader
     from engine.backend.chats.chat_service import ChatService
     from engine.backend.chats.counting import Counting
+    from engine.backend.chats.embedding import Embedding
     from engine.backend.chats.erasing import ErasingService
     from engine.backend.chats.message_keeper import MessageKeeper
     from engine.backend.chats.ngram_keeper import NgramKeeper, StoredNgrams
@@ -88,6 +89,8 @@ class Lazy(Generic[_T]):
 class OwnDoors(Protocol):
     """The services that the engine asks for its own sake, see `engine/doors.py`."""
 
+    answering: Answering
+    embedding: Embedding
     erasing: ErasingService
     keeper: MessageKeeper
     ngrams: NgramKeeper
@@ -102,18 +105,16 @@ class Services:
         self,
         config: EngineConfig,
         emit: Listener,
-        post: Callable[[Command], StopSignal],
-        ask: Callable[..., Request[Any]],
+        begin: Callable[..., Request[Any]],
         doors: OwnDoors,
         precedence: Precedence,
     ) -> None:
         self._config = config
-        self._loaded: TargetInfo | None = None  # the target in use
         self._listener = emit
-        self.hosting = Hosting(config.data_dir, post)
+        self._served = Served(begin, doors)
+        self.hosting = Hosting(config.data_dir, self._served)
         self.clients = Clients(config.data_dir)
-        self._post = post
-        self._ask = ask
+        self._begin = begin
         self._doors = doors
         self._precedence = precedence
         self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
@@ -133,7 +134,9 @@ class Services:
         self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
         self.target: Lazy[TargetInUse] = Lazy(self._build_target)
         self._chats: Lazy[OpenChats] = Lazy(self._build_chats)
-        self._chat: Lazy[ChatService] = Lazy(self._build_chat)
+        self.chat: Lazy[ChatService] = Lazy(self._build_chat)
+        self.answering: Lazy[Answering] = Lazy(self._build_answering)
+        self.embedding: Lazy[Embedding] = Lazy(self._build_embedding)
         self.trials: Lazy[Trials] = Lazy(self._build_trials)
         self.counting: Lazy[Counting] = Lazy(self._build_counting)
         self.files: Lazy[FileService] = Lazy(self._build_files)
@@ -154,10 +157,6 @@ class Services:
         self.forgetting: Lazy[Forgetting] = Lazy(self._build_forgetting)
         self.upkeep: Lazy[Upkeep] = Lazy(self._build_upkeep)
 
-    def handle(self, command: ChatCommand, stop: StopSignal) -> None:
-        with self._quiet().broken():
-            self._chat().handle(command, stop)
-
     @contextmanager
     def at_work(self, door: Door) -> Iterator[None]:
         """Nothing is measured or learned inside if someone waits for the target."""
@@ -168,8 +167,8 @@ class Services:
             yield
 
     def close_chat(self) -> None:
-        if self._chat.built is not None:
-            self._chat.built.embedding.close()
+        if self.embedding.built is not None:
+            self.embedding.built.close()
         if self.target.built is not None:
             self.target.built.close()
 
@@ -207,7 +206,7 @@ class Services:
 
     def _do(self, method: Callable[..., object], *args: object) -> None:
         """Asks for the engine's own sake: no caller waits, so a failure is an event."""
-        request = self._ask(method, *args)
+        request = self._begin(method, args, {})
         request.future.add_done_callback(lambda _settled: self._tell_trouble(request))
 
     def _tell_trouble(self, request: Request[Any]) -> None:
@@ -215,8 +214,7 @@ class Services:
             self._emit(OwnWorkFailed(failure.sentence))
 
     def _emit(self, event: Event) -> None:
-        if isinstance(event, TargetReady):
-            self._loaded = event.target
+        self._served.note(event)
         self._listener(event)
 
     def _erase_deleted(self, repository: Repository) -> None:
@@ -241,23 +239,38 @@ class Services:
         return OpenChats(self._repository(), self.keeper(), self.target())
 
     def _build_chat(self) -> ChatService:
-        from engine.backend.chats.answering import Answering
         from engine.backend.chats.calling import Calling
         from engine.backend.chats.chat_service import ChatService
-        from engine.backend.chats.embedding import Embedding
+
+        calling = Calling(self._repository(), self.keeper(), self._tool_host, self.asking, self._emit)
+        return ChatService(
+            self._repository(),
+            self._recall(),
+            self.learning,
+            self.target(),
+            self.keeper(),
+            self._chats(),
+            self.cache_keeper(),
+            calling,
+            keep_part=partial(self._do, self._doors.keeper.keep),
+            emit=self._emit,
+            catch_up=self._catch_up,
+        )
+
+    def _build_answering(self) -> Answering:
+        from engine.backend.chats.answering import Answering
         from engine.backend.chats.remembering import Remembering
+
+        target, keeper = self.target(), self.keeper()
+        remembering = Remembering(self._repository(), keeper, self._emit)
+        told = self._emit, self._catch_up
+        return Answering(self._recall(), self.learning, target, keeper, remembering, self._precedence, *told)
+
+    def _build_embedding(self) -> Embedding:
+        from engine.backend.chats.embedding import Embedding
         from engine.loading import load_embedder
 
-        shared = self._repository(), self._recall(), self.learning
-        target, keeper, told = self.target(), self.keeper(), (self._emit, self._catch_up)
-        calling = Calling(self._repository(), keeper, self._tool_host, self.asking, self._emit)
-        remembering = Remembering(self._repository(), keeper, self._emit)
-        answering = Answering(self._recall(), self.learning, target, keeper, remembering, self._precedence, *told)
-        keep_part = partial(self._do, self._doors.keeper.keep)
-        embedding = Embedding(load_embedder, self._emit, self._precedence)
-        return ChatService(
-            *shared, target, keeper, self._chats(), self.cache_keeper(), calling, answering, embedding, keep_part, *told
-        )
+        return Embedding(load_embedder, self._precedence)
 
     def _build_trials(self) -> Trials:
         from engine.backend.chats.trials import Trials
@@ -302,7 +315,7 @@ class Services:
         return MessageKeeper(self._repository(), self._emit, try_again)
 
     def _build_library(self) -> LibraryService:
-        return make_library(self._config, self._repository(), self._emit, lambda: self._loaded)
+        return make_library(self._config, self._repository(), self._emit, lambda: self._served.loaded)
 
     def _build_tuning(self) -> TuningService:
         rest = self.learning.pause
@@ -372,7 +385,9 @@ class Services:
         from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
 
         write_all = partial(self._do, self._doors.prompt_cache_keeper.write_all)
-        return PromptCacheKeeper(self.prompt_cache(), write_all, partial(self._ask, self._doors.upkeep.next_part))
+        return PromptCacheKeeper(
+            self.prompt_cache(), write_all, lambda: self._begin(self._doors.upkeep.next_part, (), {})
+        )
 
     def _build_upkeep(self) -> Upkeep:
         from engine.backend.chats.upkeep import Upkeep

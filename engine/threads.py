@@ -1,4 +1,4 @@
-"""The engine's threads, and which of them carries out which command."""
+"""The engine's threads, and what each of them waits for before it calls a service."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from engine.backend.precedence import Precedence
 from engine.backend.worker import Worker
 from engine.doors import Doors
 from engine.factory import Services
-from engine.values.commands import (
-    Answer,
-    ChatCommand,
-    Command,
-    ContinueReply,
-    EditPrompt,
-    Embed,
-    Regenerate,
-    ReplyCommand,
-    Send,
-)
 from engine.values.config import EngineConfig
-from engine.values.events import Event, Listener, ReplyWaits
+from engine.values.events import Listener
+from engine.values.growing_reply import ReplySoFar
 from engine.values.memory import settle_memory
+from engine.values.orders import EditPrompt, ReplyOrder, Send
 from engine.values.requests import Call, Method, Request, ignore
 from engine.values.sentences import say, template
 from engine.values.stop_signal import StopSignal
@@ -48,42 +39,37 @@ _STORE_THREADS = (
     "answers",
 )
 _NETWORK_THREADS = ("hub", "search", "download", "server", "servers")
-_OCCUPIED_BY: dict[object, str] = {  # what a reply waits for on the chat thread
-    Answer: template("Waiting for another program"),
-    Embed: template("Waiting for another program"),
-}
 
 
 class Engine(Doors):
     """A listener, and a thread for each kind of work that must not wait for the others: see `doors.py`.
 
-    The threads call `listener`. Nothing slow happens in the constructor or in `post`.
+    The threads call `listener`. Nothing slow happens in the constructor, in `ask` or in `begin`.
     """
 
     def __init__(self, config: EngineConfig, listener: Listener) -> None:
         settle_memory()
-        self._listener = listener
         precedence = Precedence(
             lambda: self._workers["chat"].waiting,
             lambda stop: self._workers["chat"].carry_out_now(stop),  # noqa: PLW0108
         )
-        self._services = Services(config, self._tell, self.post, self.ask, self, precedence)
+        self._services = Services(config, listener, self.begin, self, precedence)
         self._workers = {
             name: Worker(
                 f"slipstream-{name}",
-                self._handle,
-                self._tell,
+                self._carry_out,
                 on_end=self._services.close_chat if name == "chat" else lambda: None,
-                is_owed=_is_owed,
-                on_posted=precedence.note if name == "chat" else lambda _command: None,
+                on_posted=precedence.note if name == "chat" else ignore,
             )
             for name in (*_STORE_THREADS, *_NETWORK_THREADS)
         }
         for worker in self._workers.values():
             worker.start()
         super().__init__(self._services)
-        self._occupying: dict[object, str] = {
-            **_OCCUPIED_BY,
+        self._answer: object = self.chat.answer
+        self._occupying: dict[object, str] = {  # what a reply waits for on the chat thread, and says so
+            self.answering.answer: template("Waiting for another program"),
+            self.embedding.embed: template("Waiting for another program"),
             self.target.load: template("Waiting until the model is loaded"),
             self.target.use_drafter: template("Waiting until the drafter is ready"),
             self.trials.compare: template("Waiting for the comparison"),
@@ -111,54 +97,36 @@ class Engine(Doors):
             assert isinstance(each, Method)
             self._workers[each.door.thread].stop(each)
         request = Request[_T](worker.signal())
-        worker.post(Call(method, args, kwargs, request, progress), request.signal)
+        if method == self._answer and (words := self._occupied_by()):
+            self._keep_first(args[0], request.signal, words, progress)
+        worker.post(Call(method, args, kwargs, request, progress))
         return request
-
-    def post(self, command: Command) -> StopSignal:
-        """Has the command carried out. Setting the returned signal ends it early; an event then says how far it
-        came."""
-        worker = self._workers["chat"]
-        if isinstance(command, ReplyCommand) and (words := self._occupied_by()):
-            return self._post_waiting(command, worker, say(words))
-        return worker.post(command)
 
     def _occupied_by(self) -> str:
         """Why a reply cannot begin now; empty where it can, or where nothing may be stored before its turn."""
-        unfinished = self._workers["chat"].unfinished
-        asked = (each.method if isinstance(each, Call) else type(each) for each in unfinished)
+        asked = (each.method for each in self._workers["chat"].unfinished)
         occupied = [self._occupying[each] for each in asked if each in self._occupying]
         return occupied[0] if occupied and all(occupied) else ""
 
-    def _post_waiting(self, command: ReplyCommand, worker: Worker, words: str) -> StopSignal:
-        """What the user has written is stored first."""
-        stop = worker.signal()
-        match command:
-            case Send() | EditPrompt():
-                self.ask(self.ahead.keep, command, stop, words)
-            case Regenerate(conversation_id) | ContinueReply(conversation_id):
-                self._tell(ReplyWaits(conversation_id, words))
-        return worker.post(command, stop)
+    def _keep_first(
+        self, order: ReplyOrder, stop: StopSignal, words: str, progress: Callable[[ReplySoFar], object]
+    ) -> None:
+        """Stores what the user has written, since its reply has to wait."""
+        if isinstance(order, Send | EditPrompt):
+            self.ask(self.ahead.keep, order, stop, say(words), progress)
+        else:
+            progress(ReplySoFar(order.conversation_id, waits_for=say(words)))
 
-    def _tell(self, event: Event) -> None:
-        if not self._services.hosting.hear(event):
-            self._listener(event)
-
-    def _handle(self, command: Command, stop: StopSignal) -> None:
+    def _carry_out(self, call: Call) -> None:
         """Waits first for changes of the store that were asked for before."""
-        writing = self._workers["writing"]
-        if isinstance(command, Call):
-            door = command.method.door
-            if door.thread in ("chat", "store"):
-                writing.settle(stop, timeout_s=_SETTLING_S)
-            with self._services.at_work(door):
-                command.carry_out()
-            return
-        if isinstance(command, ReplyCommand):
-            writing.settle(StopSignal(), self.ahead.keep)  # also where it is stopped: it is not to be stored twice
+        writing, stop, door = self._workers["writing"], call.request.signal, call.method.door
+        if call.method == self._answer:
+            writing.settle(StopSignal(), self.ahead.keep)  # also if it is stopped: it is not to be stored twice
             writing.settle(stop, self.editor.change)
-        writing.settle(stop, timeout_s=_SETTLING_S)
-        assert isinstance(command, ChatCommand)
-        self._services.handle(command, stop)
+        if door.thread in ("chat", "store"):
+            writing.settle(stop, timeout_s=_SETTLING_S)
+        with self._services.at_work(door):
+            call.carry_out()
 
     def close(self) -> bool:
         """Ends everything within two seconds. False if a thread was still busy then (it dies with the process)."""
@@ -175,7 +143,3 @@ class Engine(Doors):
         # A network may be silent for longer.
         ended += [self._workers[name].join(deadline - time.monotonic()) for name in _NETWORK_THREADS]
         return all(ended)
-
-
-def _is_owed(command: Command) -> bool:
-    return isinstance(command, Call) and command.method.door.is_owed

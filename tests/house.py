@@ -43,7 +43,6 @@ LIMITS = {
     "docstrings that open with a preposition or conjunction, per thousand": Limit(20, 168),
     "class names that occur more than once": Limit(10, 13),
     "event classes": Limit(35, 54),
-    "command classes": Limit(15, 17),
 }
 
 
@@ -111,7 +110,6 @@ class House:
             ),
             _limited("class names that occur more than once", len(self.repeated_names())),
             _limited("event classes", len(self.kinds_of("Event"))),
-            _limited("command classes", len(self.kinds_of("Command"))),
         )
 
     def small_files(self) -> list[tuple[int, str]]:

@@ -32,8 +32,8 @@ from engine.values.config import (
     data_dir,
 )
 from engine.values.conversations import ChatTurn, Role
-from engine.values.replies import OriginRun, ReplyListener, StopReason, ThoughtPiece
-from engine.values.speed import LiveFigures
+from engine.values.growing_reply import PieceReader, ReplySoFar, TextPiece
+from engine.values.replies import StopReason
 from engine.values.tools import ToolResult
 
 _Results = tuple[tuple[ToolResult, str], ...]
@@ -102,7 +102,7 @@ def chat(
         sampling, max_tokens or None, max_thought, tuple(stop or ()), think and think == "on"
     )
     told = [ChatTurn(Role.SYSTEM, system)] if system else []
-    listener = _Quiet() if as_json else _Terminal()
+    progress = _tell_waiting if as_json else _Terminal().show
 
     def agrees(sentence: str) -> bool:
         return yes_to_server or agrees_at_terminal(sentence)
@@ -114,29 +114,32 @@ def chat(
             engine.open_writer(config, target, target_settings, lambda _progress: None, stopped, agrees) as writer,
         ):
             asking, calling = desk or (None, None)
-            reply = engine.answer(writer, [*told, asked], reply_settings, stopped, listener, calling)
+            reply = engine.answer(writer, [*told, asked], reply_settings, stopped, progress, calling)
             return writer.target_name, reply, None if asking is None else tuple(asking.results)
 
     _show(*_stoppable(write), as_json)
 
 
-class _Quiet(ReplyListener):
-    def on_waiting(self, sentence: str) -> None:
-        print(sentence, file=sys.stderr)
+def _tell_waiting(so_far: ReplySoFar) -> None:
+    if so_far.waits_for:
+        print(so_far.waits_for, file=sys.stderr)
 
 
-class _Terminal(_Quiet):
-    """Writes a reply to standard output as it grows."""
+class _Terminal:
+    """Writes a reply to standard output as it grows, and its thoughts to a terminal on standard error."""
 
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    def __init__(self) -> None:
+        self._reader = PieceReader()
 
-    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
-        """Shows the thought on a terminal only, and never in the output."""
-        if sys.stderr.isatty():
-            sys.stderr.write(piece.text + ("\n\n" if piece.is_last else ""))
-            sys.stderr.flush()
+    def show(self, so_far: ReplySoFar) -> None:
+        _tell_waiting(so_far)
+        for piece in self._reader.new_in(so_far):
+            if isinstance(piece, TextPiece):
+                sys.stdout.write(piece.text)
+                sys.stdout.flush()
+            elif sys.stderr.isatty():
+                sys.stderr.write(piece.text + ("\n\n" if piece.is_last else ""))
+                sys.stderr.flush()
 
 
 def _stoppable(write: Callable[[engine.StopSignal], _Written]) -> _Written:

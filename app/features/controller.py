@@ -6,12 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtCore import QObject, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
-from engine.values.events import Event
 
 
 class WindowPart(QObject):
@@ -37,20 +36,11 @@ class WindowPart(QObject):
 
 
 class Controller(WindowPart):
-    """Listens to the window and to the engine, and decides what follows. `bridge.listen` has one method called for one
-    kind of facts; all events come to `_on_event`, in the order in which the controllers were made."""
+    """Listens to the window and to the engine, and decides what follows."""
 
     def __init__(self, window: MainWindow, bridge: EngineBridge) -> None:
         super().__init__(window)
         self._bridge = bridge
-        bridge.happened.connect(self.hear)
-
-    @Slot(object)
-    def hear(self, event: Event) -> None:
-        self._on_event(event)
-
-    def _on_event(self, event: Event) -> None:
-        """Does nothing unless a controller overrides it."""
 
 
 def open_folder(folder: Path) -> None:

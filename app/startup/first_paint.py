@@ -30,7 +30,7 @@ PIECES = (
     "engine.values.history",
     "engine.values.learned",
     "engine.values.events",
-    "engine.values.commands",
+    "engine.values.orders",
     "engine.backend.teaching.learning_service",
     "engine.factory",
     "engine.threads",

@@ -13,24 +13,16 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from app.engine_bridge import EngineBridge
+from app.features.chat.chat import ChatController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import BUILT_IN, SamplingSettings
-from engine.values.events import (
-    Event,
-    Failed,
-    ReplyFinished,
-    ReplyText,
-    SpeculationChanged,
-    TargetReady,
-    TargetRefused,
-)
+from engine.values.events import ReplyFinished, SpeculationChanged, TargetReady, TargetRefused
+from engine.values.requests import Failure
 
 PROMPT = "Write a short Python function that reverses a string, and explain it in three sentences."
 _PATIENCE_MS = 240_000
 _SETTLING_MS = 400  # for the last repaint of the transcript
-
-_MOMENTS: dict[type[Event], str] = {TargetReady: "model", ReplyText: "reply_begins", ReplyFinished: "reply_ends"}
 
 
 def save_settings(folder: Path) -> None:
@@ -42,34 +34,61 @@ def save_settings(folder: Path) -> None:
 class SmokeRun(QObject):
     """Acts as a user would, then closes the window. `failure` is a sentence on what went wrong, or empty."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, picture: Path, painted_at: float) -> None:
-        """`painted_at`: when the window was first painted, by `time.time()`."""
+    def __init__(
+        self, window: MainWindow, bridge: EngineBridge, chat: ChatController, picture: Path, painted_at: float
+    ) -> None:
+        """`painted_at`: when the window was first seen, by `time.time()`."""
         super().__init__(window)
         self._window = window
         self._picture = picture
         self._is_waiting = False  # for the drafter: before, there is no speed to compare
         self._times = {"window": painted_at}
         self.failure = "The smoke run did not come to an end; the log tells more."
-        bridge.happened.connect(self._on_event)
+        bridge.listen(TargetReady, self._on_ready)
+        bridge.listen(TargetRefused, self._on_refused)
+        bridge.listen(SpeculationChanged, self._on_speculation)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.unhandled.connect(self._fail)
+        chat.writing_began.connect(self._on_writing)
+        chat.ended.connect(self._on_ended)
         QTimer.singleShot(_PATIENCE_MS, self, window.close)
 
+    def _note(self, moment: str) -> None:
+        self._times.setdefault(moment, time.time())
+
+    def _on_ready(self, event: TargetReady) -> None:
+        self._note("model")
+        if event.target.awaits_drafter:
+            self._is_waiting = True
+        else:
+            self._ask()
+
+    def _on_speculation(self, _event: SpeculationChanged) -> None:
+        if self._is_waiting:
+            self._is_waiting = False
+            self._ask()
+
+    @Slot()
+    def _on_writing(self) -> None:
+        self._note("reply_begins")
+
+    def _on_finished(self, event: ReplyFinished) -> None:
+        self._note("reply_ends")
+        if event.message.text:
+            QTimer.singleShot(_SETTLING_MS, self, self._take_picture)
+
     @Slot(object)
-    def _on_event(self, event: Event) -> None:
-        if type(event) in _MOMENTS:
-            self._times.setdefault(_MOMENTS[type(event)], time.time())
-        match event:
-            case TargetReady(target) if target.awaits_drafter:
-                self._is_waiting = True
-            case TargetReady():
-                self._ask()
-            case SpeculationChanged() if self._is_waiting:
-                self._is_waiting = False
-                self._ask()
-            case ReplyFinished(message) if message.text:
-                QTimer.singleShot(_SETTLING_MS, self, self._take_picture)
-            case Failed(sentence) | TargetRefused(sentence=sentence):
-                self.failure = sentence
-                self._window.close()
+    def _on_ended(self, failure: Failure | None) -> None:
+        if failure is not None:
+            self._fail(failure.sentence)
+
+    def _on_refused(self, event: TargetRefused) -> None:
+        self._fail(event.sentence)
+
+    @Slot(str)
+    def _fail(self, sentence: str) -> None:
+        self.failure = sentence
+        self._window.close()
 
     def _ask(self) -> None:
         self._window.prompt_box.set_text(PROMPT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from engine.values.commands import Command, OfClient, ReplyCommand
 from engine.values.errors import NotPossible
 from engine.values.requests import Call, Waits
 from engine.values.stop_signal import StopSignal
@@ -14,7 +13,7 @@ class Precedence:
     """Implements `replies.writing.Breaks`. The chat thread calls all methods but `note`."""
 
     def __init__(
-        self, waiting: Callable[[], Mapping[StopSignal, Command]], carry_out: Callable[[StopSignal], None]
+        self, waiting: Callable[[], Mapping[StopSignal, Call]], carry_out: Callable[[StopSignal], None]
     ) -> None:
         """`waiting`: what has not begun, first posted first; `carry_out` does so with one of these, at once."""
         self._waiting = waiting
@@ -22,9 +21,9 @@ class Precedence:
         self._signal: StopSignal | None = None
         self._is_noted = True  # whether the user may be waiting: the queue is not searched at each round
 
-    def note(self, command: Command) -> None:
+    def note(self, call: Call) -> None:
         """It was posted. Any thread."""
-        if _waits(command) is Waits.USER:
+        if call.method.door.waits is Waits.USER:
             self._is_noted = True
             if self._signal is not None:
                 self._signal.set()
@@ -40,26 +39,18 @@ class Precedence:
     def is_due(self) -> bool:
         if self._is_noted:
             self._is_noted = False  # before looking, and never after it: what is posted meanwhile is noted again
-            if any(_waits(each) is Waits.USER for each in self._waiting().values()):
+            if any(each.method.door.waits is Waits.USER for each in self._waiting().values()):
                 self._is_noted = True
         return self._is_noted
 
     def give_way(self) -> None:
         """Carries out what the user waits for. Raises NotPossible where nothing can go on after that."""
         while self.is_due:
-            stop, first = next(each for each in self._waiting().items() if _waits(each[1]) is not Waits.PROGRAM)
-            if not _goes_between(first):
+            stop, first = next(
+                each for each in self._waiting().items() if each[1].method.door.waits is not Waits.PROGRAM
+            )
+            if not first.method.door.goes_between:
                 raise NotPossible(
                     "Slipstream needed its model for something else before this was finished; ask again in a moment."
                 )
             self._carry_out(stop)
-
-
-def _waits(command: Command) -> Waits:
-    if isinstance(command, Call):
-        return command.method.door.waits
-    return Waits.PROGRAM if isinstance(command, OfClient) else Waits.USER
-
-
-def _goes_between(command: Command) -> bool:
-    return command.method.door.goes_between if isinstance(command, Call) else isinstance(command, ReplyCommand)

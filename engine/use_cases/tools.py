@@ -17,7 +17,9 @@ from engine.values.config import ReplySettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import FileUnusable, NotPossible
 from engine.values.events import Listener
-from engine.values.replies import ReplyListener, joined_thoughts
+from engine.values.growing_reply import GrowingReply, ReplySoFar
+from engine.values.replies import joined_thoughts
+from engine.values.requests import ignore
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import MOST_TURNS, Outcome, Tool, ToolCall, ToolResult
 
@@ -68,7 +70,7 @@ def answer(
     turns: Sequence[ChatTurn],
     settings: ReplySettings,
     stop: StopSignal,
-    listener: ReplyListener,
+    progress: Callable[[ReplySoFar], object] = ignore,
     desk: ToolDesk | None = None,
 ) -> Reply:
     """The last reply to these turns, after as many calls as it takes. Raises NotPossible for a target that cannot use
@@ -79,7 +81,7 @@ def answer(
     told = list(turns)
     for _ in range(MOST_TURNS):
         prepared = writer.prepare(told, thinks=settings.asks_to_think, tools=tools)
-        reply = writer.write(prepared, settings, stop, listener)
+        reply = writer.write(prepared, settings, stop, GrowingReply(progress))
         if desk is None or not reply.calls or stop.is_set() or reply.failure is not None:
             break
         told.append(ChatTurn(Role.ASSISTANT, reply.text, joined_thoughts(reply.thoughts), calls=reply.calls))

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.values.conversations import ChatTurn
-from engine.values.tools import Tool
+from engine.values.errors import MendableError
+from engine.values.replies import ReplyStatistics, Thought
+from engine.values.sentences import Sentence
+from engine.values.tools import Tool, ToolCall
 
 MOST_LOGS = 20  # likeliest tokens that a request may ask for with each token
 
@@ -37,4 +40,30 @@ class Refusal(StrEnum):
     TOO_LONG = "too_long"
     NOT_READY = "not_ready"  # there is no target
     NOT_OFFERED = "not_offered"  # there is no model for it
-    FAILED = "failed"  # the target failed, or the engine did
+
+
+class Refused(MendableError):
+    """The sentence says what the program, or the user, can do."""
+
+    def __init__(self, refusal: Refusal, sentence: Sentence) -> None:
+        super().__init__()
+        self.sentence = sentence
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply that was written, or stopped, or failed in the middle."""
+
+    text: str
+    thoughts: tuple[Thought, ...]
+    calls: tuple[ToolCall, ...]
+    statistics: ReplyStatistics
+    failure: str = ""  # a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    model: str  # its name
+    vectors: tuple[bytes, ...]  # of each text, in float32, little-endian, of length 1
+    num_tokens: int  # of all texts

@@ -6,15 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import dataclass_transform
 
-from engine.values.asked import Refusal
-from engine.values.commands import Command
 from engine.values.conversations import Conversation, ConversationSummary, Message
 from engine.values.drafters import DrafterChoice
 from engine.values.order import Folder, LibraryPrompt, Preset
 from engine.values.remote import RemoteServer, reference_in
-from engine.values.replies import OriginRun, ReplyStatistics, Thought, ThoughtPiece, TokenLog
 from engine.values.sentences import Told
-from engine.values.speed import LiveFigures
 from engine.values.targets import LibraryTarget, LoadOrder
 from engine.values.tools import Redefined, ServerState, Tool, ToolCall
 
@@ -182,119 +178,11 @@ class MessageStored(Event):
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
 
 
-class ReplyStarted(Event):
-    """The prompt is rendered."""
-
-    conversation_id: int
-    parent_id: int  # the prompt that is being answered
-    prompt_tokens: int
-    left_out_messages: int  # oldest messages that no longer fit into the context
-
-
-class ReplyWaits(Event):
-    """The server that is to write the reply has not begun, and is asked again by itself; or the target is occupied
-    otherwise. Until then the reply can be stopped as any other. Told once for each time."""
-
-    conversation_id: int
-    sentence: Told  # what it waits for, and how long
-
-
-class PromptProgress(Event):
-    conversation_id: int
-    num_evaluated: int
-    num_total: int
-
-
-class ReplyText(Event):
-    """The next piece of the reply; never half a character."""
-
-    conversation_id: int
-    text: str
-    figures: LiveFigures  # of the reply so far
-    origins: tuple[OriginRun, ...] = ()  # of `text`, in order
-
-
-class ReplyThought(Event):
-    """The next piece of what the model thinks before it answers, which is no part of the reply's text."""
-
-    conversation_id: int
-    piece: ThoughtPiece
-    figures: LiveFigures  # of the reply so far
-
-
-class ReplyCall(Event):
-    """The next piece of a call that the model is writing, in its own format, which is no part of the reply's text.
-    `ReplyFinished` has the calls."""
-
-    conversation_id: int
-    text: str
-    figures: LiveFigures  # of the reply so far
-
-
-class ReplyRepeats(Event):
-    """The reply that is being written has begun to repeat itself without end; told once for each reply."""
-
-    conversation_id: int
-
-
-class ContextTrimmed(Event):
-    """The context filled up in the middle of a reply, and the oldest messages were left out."""
-
-    conversation_id: int
-    left_out_messages: int
-
-
 class ReplyFinished(Event):
     """The stored reply. Its text is final and replaces what was streamed."""
 
     message: Message  # as in `PromptStored`
     siblings: tuple[int, ...] = ()  # as in `Conversation.siblings`, if it has any
-
-
-class AnswerEvent(Event):
-    """Concerns a client of the server, and nobody else."""
-
-
-class AnswerStarted(AnswerEvent):
-    number: int  # of the command
-    num_tokens: int  # of the prompt
-
-
-class AnswerText(AnswerEvent):
-    number: int
-    text: str
-    logs: tuple[TokenLog, ...] = ()  # of its tokens, where they were asked for
-
-
-class AnswerThought(AnswerEvent):
-    number: int
-    text: str
-
-
-class AnswerEnded(AnswerEvent):
-    """It was written, or stopped, or failed in the middle."""
-
-    number: int
-    text: str
-    thoughts: tuple[Thought, ...]
-    calls: tuple[ToolCall, ...]
-    statistics: ReplyStatistics
-    failure: str = ""  # a sentence
-
-
-class EmbeddingsMade(AnswerEvent):
-    number: int
-    model: str  # its name
-    vectors: tuple[bytes, ...]  # of each text, in float32, little-endian, of length 1
-    num_tokens: int  # of all texts
-
-
-class AnswerRefused(AnswerEvent):
-    """Nothing was written."""
-
-    number: int
-    refusal: Refusal
-    sentence: str
 
 
 class ServersListed(Event):
@@ -377,21 +265,3 @@ class OwnWorkFailed(Event):
     """Something that the engine does unasked, such as erasing what was deleted."""
 
     sentence: Told
-
-
-class Finished(Event):
-    """A command was carried out. Every command that is begun ends with this or `Failed`, after its other events."""
-
-    command: Command
-
-
-class Failed(Event):
-    """A command failed; the engine goes on as before. `sentence` says what to do about it."""
-
-    sentence: Told
-    command: Command
-    is_stopped: bool = False  # its stop signal was set
-    is_missing: bool = False  # the model file that it needs is not there
-    is_suspect: bool = False  # the program ended when the model was opened last; it is opened only if the user asks
-    # Chats may be sent to the server of this target only after the user has agreed. Nothing was sent or stored
-    is_not_agreed: bool = False

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.values.speed import SLOWER, Hindrance, LiveFigures, SpeedVerdict, verdict_of
+from engine.values.speed import SLOWER, Hindrance, SpeedVerdict, verdict_of
 
 REUSE = "recall"  # the key of the origin that quotes earlier text
 MOSTLY_REUSED = 0.5  # of a reply's tokens, guessed by that origin: then it is text that comes again
@@ -170,37 +170,3 @@ class ReplyStatistics:
         reply, its end was one more."""
         num_passes = self.reply_tokens if self.stop_reason is StopReason.END else self.reply_tokens - 1
         return num_passes / self.reply_s if self.reply_s > 0 and num_passes > 0 else 0.0
-
-
-class ReplyListener:
-    """Hears about a reply while it is being written, on the thread that writes it."""
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:
-        """The prompt is rendered, without the oldest turns that did not fit."""
-
-    def on_waiting(self, sentence: str) -> None:
-        """The server has not begun, and is asked again; the sentence says what it waits for."""
-
-    def on_prompt_progress(self, num_evaluated: int, num_total: int) -> None:
-        """More of its tokens are evaluated."""
-
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        """The next piece of text, with the origins of its characters."""
-
-    def on_logs(self, logs: tuple[TokenLog, ...]) -> None:
-        """How likely the tokens of the next piece of text were, where the settings ask for it."""
-
-    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:
-        """The next piece of a thought, which is no part of the text."""
-
-    def on_call(self, text: str, figures: LiveFigures) -> None:
-        """The next piece of a call of a tool, in the target's own format, which is no part of the text."""
-
-    def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
-        """Now and then: all of its text and thoughts so far, and what is known of them."""
-
-    def on_repeating(self) -> None:
-        """The reply has begun to repeat itself endlessly; reported once."""
-
-    def on_trimmed(self, num_left_out: int) -> None:
-        """The context filled up during the reply; this many of the oldest turns are left out from now on."""

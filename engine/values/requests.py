@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from engine.values.commands import Command
 from engine.values.errors import Cancelled, MendableError
 from engine.values.logged import Loggable
 from engine.values.sentences import Told, shortened, template
@@ -123,7 +122,8 @@ def failure_of(future: Future[Any], is_stopped: bool) -> Failure | None:
     return None if error is None else Failure(str(error), cast(type[Exception], type(error)), is_stopped)
 
 
-class Call(Command):
+@dataclass(frozen=True, slots=True)
+class Call:
     """A request on its way to a worker."""
 
     method: Method

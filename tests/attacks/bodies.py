@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from tests.attacks.attack import Memory, Outcome, Plan
 
 if TYPE_CHECKING:  # the programs need no window
+    from engine.values.growing_reply import ReplySoFar
     from tests.attacks.desk import Desk
 
 _MEMORY_BAR, _HELD_BAR_MS, _BEGUN_BAR_S = 150 << 20, 300.0, 0.5
@@ -133,17 +134,25 @@ def _taken_up(desk: Desk) -> tuple[float, float]:
     from PySide6.QtCore import Qt
     from PySide6.QtTest import QTest
 
-    from engine.values.events import ReplyFinished, ReplyStarted, ReplyText
+    from engine.values.events import ReplyFinished
+    from tests.fakes.ear import Grew
 
     desk.type("Name a colour.")
     desk.events.clear()
+    told: list[ReplySoFar] = []
+
+    def note(_request: object, so_far: ReplySoFar) -> None:
+        told.append(so_far)
+
+    desk.bridge._progressed.connect(note)
     began = time.monotonic()
     QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Return)
-    desk.until(lambda: desk.studio.heard(ReplyStarted))
+    desk.until(lambda: any(so_far.num_prompt_tokens for so_far in told))
     begun = time.monotonic() - began
-    desk.until(lambda: desk.studio.heard(ReplyText))
+    desk.until(lambda: desk.studio.heard(Grew))
     spoken = time.monotonic() - began
     desk.until(lambda: desk.studio.heard(ReplyFinished))
+    desk.bridge._progressed.disconnect(note)
     return begun, spoken
 
 

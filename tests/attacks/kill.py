@@ -31,7 +31,6 @@ import numpy as np
 from engine import BUILT_IN, STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, StopSignal
 from engine import loading as engine_loading
 from engine.backend.storage import FILE_NAME, Repository
-from engine.values.commands import Command, ContinueReply, Regenerate, Send
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Message
 from engine.values.errors import MendableError
@@ -39,14 +38,15 @@ from engine.values.events import (
     ConversationForgotten,
     Event,
     EverythingForgotten,
-    Failed,
-    Finished,
     MessageStored,
+    OwnWorkFailed,
     PromptStored,
     ReplyFinished,
-    ReplyText,
 )
+from engine.values.growing_reply import PieceReader, ReplySoFar
 from engine.values.learned import VerifiedReply
+from engine.values.orders import ContinueReply, Regenerate, ReplyOrder, Send
+from engine.values.requests import Request, ignore
 from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.attacks.desk import Desk
@@ -80,7 +80,7 @@ class _Life:
         self._words = (f"word{number}x{count}y" for count in itertools.count())
         self._sending = threading.Lock()
         self._ended = threading.Condition()
-        self._unfinished: list[object] = []
+        self._unfinished: list[Request[Any]] = []
         self._chats: list[int] = []
         self._last = 0  # the last reply
 
@@ -100,26 +100,20 @@ class _Life:
                 self._last = message.id
             case MessageStored(_, message):
                 self._tell("said", message)
-            case ReplyText(conversation_id, text):
-                self._tell("more", conversation_id, text, time.monotonic())
             case ConversationForgotten(summary):
                 self._tell("forgotten", summary.id)
             case EverythingForgotten():
                 self._tell("all forgotten")
-            case Failed(sentence, command):
-                self._tell("failed", type(command).__name__, sentence)
-                self._end(command)
-            case Finished(command):
-                self._end(command)
+            case OwnWorkFailed(sentence):
+                self._tell("failed", "OwnWorkFailed", sentence)
 
     def _tell(self, *news: object) -> None:
         with self._sending:
             self._pipe.send(news)
 
-    def _end(self, asked: object) -> None:
+    def _end(self, request: Request[Any]) -> None:
         with self._ended:
-            if asked in self._unfinished:
-                self._unfinished.remove(asked)
+            self._unfinished.remove(request)
             self._ended.notify_all()
 
     def _wait(self, limit_s: float) -> None:
@@ -148,15 +142,25 @@ class _Life:
             elif stop is not None and self._dice.random() < 0.3:
                 stop.set()
 
-    def _post(self, command: Command) -> StopSignal:
-        with self._ended:
-            self._unfinished.append(command)
-        return self._engine.post(command)
+    def _write(self, order: ReplyOrder) -> StopSignal:
+        reader = PieceReader()
 
-    def _ask_for(self, method: Callable[..., object], *args: object, then: tuple[object, ...] = ()) -> StopSignal:
+        def tell_more(so_far: ReplySoFar) -> None:
+            if text := "".join(piece.text for piece in reader.new_in(so_far)):
+                self._tell("more", so_far.conversation_id, text, time.monotonic())
+
+        return self._ask_for(self._engine.chat.answer, order, progress=tell_more)
+
+    def _ask_for(
+        self,
+        method: Callable[..., object],
+        *args: object,
+        then: tuple[object, ...] = (),
+        progress: Callable[[ReplySoFar], object] = ignore,
+    ) -> StopSignal:
         """Tells `then` when it is done."""
         with self._ended:
-            request = self._engine.ask(method, *args)
+            request = self._engine.begin(method, args, {}, progress)
             self._unfinished.append(request)
 
         def end(_settled: object) -> None:
@@ -171,13 +175,14 @@ class _Life:
 
     def _ask(self) -> StopSignal:
         chat = self._dice.choice([None, *self._chats[-5:]])
-        return self._post(Send(f"Say {next(self._words)}.", chat, _GREEDY))
+        return self._write(Send(f"Say {next(self._words)}.", chat, _GREEDY))
 
     def _again(self) -> StopSignal | None:
         if not self._chats:
             return None
         chat = self._chats[-1]
-        return self._post(self._dice.choice([Regenerate(chat, _GREEDY), ContinueReply(chat, _GREEDY)]))
+        orders: tuple[ReplyOrder, ...] = Regenerate(chat, _GREEDY), ContinueReply(chat, _GREEDY)
+        return self._write(self._dice.choice(orders))
 
     def _import(self) -> StopSignal:
         word = next(self._words)
@@ -276,8 +281,8 @@ class _Known:
                 self.is_forgetting = False
             case ("imported", first) if not self.is_forgetting:
                 self.imported.append(first)
-            case ("failed", command, sentence) if "Something went wrong" in sentence:
-                self.failures.append(f"{command}: {sentence}")
+            case ("failed", what, sentence) if "Something went wrong" in sentence:
+                self.failures.append(f"{what}: {sentence}")
 
     def _forget(self, chat: int) -> None:
         self.forgotten.add(chat)

@@ -11,7 +11,6 @@ import os
 import random
 import socket
 import string
-import threading
 import typing
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, redirect_stderr
@@ -23,26 +22,22 @@ from unittest.mock import patch
 
 import engine.factory
 import engine.loading
-import engine.values.commands as commands
 from app.crash.qt_messages import log_qt_messages
 from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file, watching
 from engine import Engine, EngineConfig
 from engine.backend.remote.keys import Keys
 from engine.backend.remote.servers import Servers
-from engine.values.commands import Command
 from engine.values.config import LearningSettings, SpeculationSettings
-from engine.values.events import Event, Failed, Finished
 from engine.values.places import LOG
-from engine.values.requests import Call, Door, Method
+from engine.values.requests import Door, Method, ignore
 from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.caller import Caller
 
 _MARK = "zq"  # begins every planted word, and no word of ours
 _PATIENCE_S = 30.0
-_LEFT_OUT = commands.Answer, commands.Embed, Call  # they end the log or what is running, or take minutes
-_METHODS_LEFT_OUT = {  # likewise, or wait for somebody
+_LEFT_OUT = {  # they end the log or what is running, take minutes, or wait for somebody
     *("close", "join", "pause", "watched", "exchanging", "wait", "begin", "hear", "locked", "detach"),
     *("tune", "tune_starter", "measure_machine", "acquit", "prove", "note_ahead", "forget_everything"),
     "end_self_distillation",
@@ -57,12 +52,6 @@ class _Words:
         self._folder = folder
         self.places: dict[str, str] = {}  # where each was planted
         self._place = ""
-
-    def command(self, kind: type[Command]) -> Command | None:
-        """None where no such command can be made of these values."""
-        self._place = kind.__name__
-        made: Command | None = self._made(kind)
-        return made
 
     def arguments(self, method: Method, hints: dict[str, Any]) -> dict[str, Any]:
         self._place = method.name
@@ -159,26 +148,9 @@ class _Words:
 
 class _Desk:
     def __init__(self, folder: Path) -> None:
-        self._changed = threading.Condition()
-        self._ended: set[int] = set()
         self.num_failed = 0
         config = EngineConfig(folder, SpeculationSettings(enabled=False), LearningSettings(enabled=False))
-        self.engine = Engine(config, self._hear)
-
-    def _hear(self, event: Event) -> None:
-        if isinstance(event, Finished | Failed):
-            with self._changed:
-                self.num_failed += isinstance(event, Failed)
-                self._ended.add(id(event.command))
-                self._changed.notify_all()
-
-    def done(self, command: Command) -> bool:
-        stop = self.engine.post(command)
-        with self._changed:
-            if not self._changed.wait_for(lambda: id(command) in self._ended, _PATIENCE_S):
-                stop.set()
-                return False
-        return True
+        self.engine = Engine(config, ignore)
 
     def asked(self, method: Method, arguments: dict[str, Any]) -> bool:
         request = self.engine.begin(cast(Any, method), (), arguments)
@@ -193,7 +165,6 @@ class _Desk:
 def run(plan: Plan) -> Outcome:
     outcome = Outcome()
     store, errors = plan.folder / "store", plan.folder / "stderr.txt"
-    kinds = [each for each in _commands(Command) if not issubclass(each, _LEFT_OUT)]
     (plan.folder / "files").mkdir()
     words = _Words(plan.dice(0), plan.folder / "files")
     with ExitStack() as stack:
@@ -210,13 +181,9 @@ def run(plan: Plan) -> Outcome:
         desk.engine.ask(desk.engine.target.load, LoadOrder(str(plan.folder / "caller.gguf"))).result()
         methods = [*_methods(desk.engine)]
         for number in range(plan.count):
-            place = number % (len(kinds) + len(methods))
-            if place < len(methods):
-                method, hints = methods[place]
-                is_over = desk.asked(method, words.arguments(method, hints))
-                outcome.check(is_over, f"{number}: {method.name} came to no end")
-            elif (command := words.command(kinds[place - len(methods)])) is not None:
-                outcome.check(desk.done(command), f"{number}: {type(command).__name__} came to no end")
+            method, hints = methods[number % len(methods)]
+            is_over = desk.asked(method, words.arguments(method, hints))
+            outcome.check(is_over, f"{number}: {method.name} came to no end")
             _say_something(words)
             outcome.tried += 1
         desk.engine.close()
@@ -234,24 +201,23 @@ def run(plan: Plan) -> Outcome:
     return outcome
 
 
-def _commands(kind: type[Command]) -> list[type[Command]]:
-    below = kind.__subclasses__()
-    return [one for each in below for one in _commands(each)] if below else [kind]
-
-
 def _methods(engine: Engine) -> Iterator[tuple[Method, dict[str, Any]]]:
     """All of the services, with the types of their arguments: also those that nobody asks for, which fail."""
     for door in vars(engine).values():
         if not isinstance(door, Door):
             continue
         for name, method in inspect.getmembers(type(door.build()), inspect.isfunction):
-            if name.startswith("_") or name in _METHODS_LEFT_OUT:
+            if name.startswith("_") or name in _LEFT_OUT:
                 continue
             try:
                 hints = typing.get_type_hints(method)
             except NameError:  # of types that only type checkers see: nobody asks with these
                 continue
-            yield Method(door, name), {each: hints[each] for each in hints.keys() - {"stop", "progress", "return"}}
+            hints = {each: hints[each] for each in hints.keys() - {"stop", "progress", "return"}}
+            orders = typing.get_args(hints.get("order"))  # each of which is carried out in its own way
+            yield from ((Method(door, name), {**hints, "order": each}) for each in orders)
+            if not orders:
+                yield Method(door, name), hints
 
 
 def _say_something(words: _Words) -> None:

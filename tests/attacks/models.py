@@ -20,8 +20,7 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.values.config import STARTER, ReplySettings, SamplingSettings, TargetSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import MendableError
-from engine.values.events import Failed, TargetReady
-from engine.values.replies import ReplyListener
+from engine.values.events import TargetReady, TargetRefused
 from engine.values.stop_signal import StopSignal
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.attacks.desk import Desk, Held
@@ -47,7 +46,7 @@ def load_and_talk(path: Path) -> str:
         try:
             writer = ReplyWriter(target)
             prepared = writer.prepare([ChatTurn(Role.USER, _PROMPT)])
-            reply = writer.write(prepared, settings, StopSignal(), ReplyListener())
+            reply = writer.write(prepared, settings, StopSignal())
         except MendableError as error:
             return str(error)
     if reply.failure is not None and not isinstance(reply.failure, MendableError):
@@ -161,7 +160,7 @@ def _in_window(plan: Plan, outcome: Outcome) -> None:
             desk.events.clear()
             with desk.watching() as now:
                 desk.studio.app.target.choose(str(path))
-                desk.until(lambda: any(isinstance(event, Failed | TargetReady) for event in desk.events))
+                desk.until(lambda: any(isinstance(event, TargetReady | TargetRefused) for event in desk.events))
             held = held.worst(now)
             desk.events.clear()
             desk.studio.app.target.choose(STARTER)

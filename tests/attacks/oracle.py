@@ -5,7 +5,6 @@ No guess may be right more often than by chance, as a binomial test says.
 
 from __future__ import annotations
 
-import queue
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +15,11 @@ from typing import Any
 
 import httpx2
 
-from engine import STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, ServerSettings
+from engine import STARTER, Engine, EngineConfig, ReplySettings, SamplingSettings, ServerSettings
 from engine.backend.server.clients import Clients
-from engine.values.commands import Command
 from engine.values.config import TargetSettings
-from engine.values.events import Event, Failed, Finished
+from engine.values.orders import Send
+from engine.values.requests import ignore
 from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome
 from tests.fakes.served import ANYWHERE
@@ -49,8 +48,7 @@ class User:
                 pass
 
     def __init__(self, folder: Path) -> None:
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._engine = Engine(EngineConfig(folder), self._events.put)
+        self._engine = Engine(EngineConfig(folder), ignore)
         self._engine.ask(self._engine.target.load, LoadOrder(STARTER, TargetSettings(context_size=4_096))).result()
         opened = self._engine.ask(self._engine.server.use, ServerSettings(port=ANYWHERE)).result()
         assert opened is not None
@@ -61,7 +59,8 @@ class User:
     def says(self, text: str, incognito: bool = False) -> None:
         """In a new chat."""
         settings = ReplySettings(SamplingSettings(temperature=0), max_tokens=4)
-        self._do(Send(text, None, settings, incognito=incognito))
+        order = Send(text, None, settings, incognito=incognito)
+        self._engine.ask(self._engine.chat.answer, order).result(_PATIENCE_S)
 
     @contextmanager
     def programs(self) -> Iterator[list[httpx2.Client]]:
@@ -75,15 +74,6 @@ class User:
         finally:
             for http in https:
                 http.close()
-
-    def _do(self, command: Command) -> None:
-        self._engine.post(command)
-        while True:
-            event = self._events.get(timeout=_PATIENCE_S)
-            if isinstance(event, Failed) and event.command is command:
-                raise AssertionError(event.sentence)
-            if isinstance(event, Finished) and event.command is command:
-                return
 
 
 def timings_of(http: httpx2.Client, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import queue
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,18 +18,19 @@ from engine.backend.remote.connection import ConnectionLimits, ServerConnection
 from engine.backend.remote.keys import Keys
 from engine.backend.remote.servers import Servers
 from engine.threads import Engine
-from engine.values.commands import Command, Send
 from engine.values.config import EngineConfig, ReplySettings, SamplingSettings
-from engine.values.events import Event, Failed, Finished, PromptStored, ReplyFinished
+from engine.values.events import Event, PromptStored, ReplyFinished
+from engine.values.orders import Send
 from engine.values.remote import ServerSeen
+from engine.values.requests import Failure
 from engine.values.targets import LoadOrder
 from tests.attacks.attack import Memory, Outcome, Plan
 from tests.fakes.keyring import FakeKeyring
-from tests.fakes.listener import EventQueue
 from tests.fakes.remote import FakeServer, Reaction, Visit, delta, serving, streaming
 
 _KEY = "sk-attack-0123456789abcdef"
 _PATIENCE_S = 60.0
+_NO_END = Failure("nothing ended it")
 _LIMITS = ConnectionLimits(connect_s=5, answer_s=2, first_s=2, silence_s=0.5)
 _GREEDY = ReplySettings(SamplingSettings(temperature=0))
 _NUMBERS = (10**400, -(10**18), 1e308, -0.0, True, 2**63, "1e999", float("nan"))
@@ -52,18 +52,16 @@ def run(plan: Plan) -> Outcome:
                 server.replies = [make(dice, trap)]
                 began = time.monotonic()
                 with memory.watched():
-                    ended = desk.send(f"Try {place}.")
+                    failure = desk.send(f"Try {place}.")
                 longest_s = max(longest_s, time.monotonic() - began)
-                outcome.check(ended is not None, f"{place}: {name}: nothing ended it")
-                if isinstance(ended, Failed):
+                if failure is not None:
                     num_sentences += 1
-                    outcome.check(
-                        "Something went wrong inside" not in ended.sentence, f"{place}: {name}: {ended.sentence}"
-                    )
+                    is_told = failure != _NO_END and "Something went wrong inside" not in failure.sentence
+                    outcome.check(is_told, f"{place}: {name}: {failure.sentence}")
                 server.replies = [streaming("All is well.")]
                 after = desk.send("And now?", desk.chat)
                 server.asked.clear()
-                outcome.check(isinstance(after, Finished), f"{place}: {name}: the chat did not go on: {after}")
+                outcome.check(after is None, f"{place}: {name}: the chat did not go on: {after}")
                 outcome.check(desk.last_text == "All is well.", f"{place}: {name}: the chat said {desk.last_text!r}")
                 outcome.tried += 1
         finally:
@@ -79,8 +77,8 @@ def run(plan: Plan) -> Outcome:
 
 class _Desk:
     def __init__(self, config: EngineConfig) -> None:
-        self.events = EventQueue()
-        self.engine = Engine(config, self.events)
+        self._events: list[Event] = []
+        self.engine = Engine(config, self._events.append)
         self.last_text = ""
         self.chat: int | None = None  # the last one
 
@@ -92,27 +90,20 @@ class _Desk:
         ask(remote.agree, server.address).result()
         self.engine.ask(self.engine.target.load, LoadOrder(server.reference)).result()
 
-    def do(self, command: Command) -> Event | None:
-        """Its end, unless that takes too long."""
-        self.events.seen.clear()
-        stop = self.engine.post(command)
-        while True:
-            try:
-                event = self.events.wait_for(Event, _PATIENCE_S)
-            except queue.Empty:
-                stop.set()
-                return None
-            if isinstance(event, Finished | Failed) and event.command is command:
-                return event
-
-    def send(self, prompt: str, chat: int | None = None) -> Event | None:
-        """Without a chat, in a new one."""
-        ended = self.do(Send(prompt, chat, _GREEDY))
-        replies = [each for each in self.events.seen if isinstance(each, ReplyFinished)]
+    def send(self, prompt: str, chat: int | None = None) -> Failure | None:
+        """Without a chat, in a new one. Returns when it is answered, or fails."""
+        self._events.clear()
+        request = self.engine.ask(self.engine.chat.answer, Send(prompt, chat, _GREEDY))
+        try:
+            request.future.exception(_PATIENCE_S)
+        except TimeoutError:
+            request.stop()
+            return _NO_END
+        replies = [each for each in self._events if isinstance(each, ReplyFinished)]
         self.last_text = replies[-1].message.text if replies else ""
-        prompts = [each for each in self.events.seen if isinstance(each, PromptStored)]
+        prompts = [each for each in self._events if isinstance(each, PromptStored)]
         self.chat = prompts[-1].message.conversation_id if prompts else self.chat
-        return ended
+        return request.failure
 
 
 @contextmanager

@@ -18,20 +18,19 @@ from statistics import median
 
 import psutil
 
-from engine import (
-    BUILT_IN,
-    Engine,
-    EngineConfig,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    SpeculationSettings,
-    TargetSettings,
-)
+from engine import BUILT_IN, Engine, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, TargetSettings
 from engine.speculation.model.files.sources import starter_path
-from engine.values.commands import Command
 from engine.values.config import LearningSettings
-from engine.values.events import DrafterLearned, Event, Failed, Finished, ReplyFinished, SpeculationChanged
+from engine.values.events import (
+    DrafterLearned,
+    Event,
+    OwnWorkFailed,
+    ReplyFinished,
+    SpeculationChanged,
+    TargetRefused,
+)
+from engine.values.orders import Send
+from engine.values.requests import Request
 from engine.values.targets import LoadOrder
 from tests.attacks.attack import Outcome, Plan
 from tests.fakes.tiny_models import tiny_llama
@@ -100,16 +99,16 @@ class _Soak:
         words = " ".join(self._dice.choice(_WORDS) for _ in range(self._dice.randint(1, 6)))
         length = 400 if is_to_be_ended else self._dice.randint(2, 8)
         settings = ReplySettings(SamplingSettings(temperature=self._dice.choice((0, 0.8)), seed=1), max_tokens=length)
-        send = Send(f"Repeat: {words}", self._chat, settings)
-        stop = self._engine.post(send)
+        order = Send(f"Repeat: {words}", self._chat, settings)
+        reply = self._engine.ask(self._engine.chat.answer, order)
         if not is_to_be_ended:
-            self._until_over(send)
+            self._wait_for(reply)
             time.sleep(self._dice.uniform(0, _REST_S))
             return
         time.sleep(self._dice.uniform(0, 0.3))
-        stop.set()
+        reply.stop()
         self._change()
-        self._until_over(send)
+        self._wait_for(reply)
 
     def load(self, target: str) -> None:
         order = LoadOrder(target, TargetSettings(context_size=512))
@@ -143,12 +142,12 @@ class _Soak:
             with suppress(queue.Empty):
                 self._note(self._events.get(timeout=1.0))
 
-    def _until_over(self, command: Command) -> None:
-        while True:
-            event = self._events.get(timeout=_PATIENCE_S)
-            self._note(event)
-            if isinstance(event, Finished | Failed) and event.command is command:
-                return
+    def _wait_for(self, reply: Request[None]) -> None:
+        reply.future.exception(_PATIENCE_S)
+        while not self._events.empty():
+            self._note(self._events.get())
+        if (failure := reply.failure) is not None and not failure.is_stopped:
+            self.failures.append(f"a reply: {failure.sentence}")
 
     def _note(self, event: Event) -> None:
         if isinstance(event, ReplyFinished):
@@ -157,8 +156,8 @@ class _Soak:
             self.num_learned += 1
         elif isinstance(event, SpeculationChanged):
             self.num_drafting += event.is_drafting
-        elif isinstance(event, Failed) and not event.is_stopped:
-            self.failures.append(f"{type(event.command).__name__}: {event.sentence}")
+        elif isinstance(event, TargetRefused | OwnWorkFailed):
+            self.failures.append(f"{type(event).__name__}: {event.sentence}")
 
 
 def run(plan: Plan) -> Outcome:

@@ -21,20 +21,20 @@ import psutil
 import engine.factory
 import engine.loading
 import tests.fakes.rogue_server
-from engine import Command, Engine, EngineConfig, Send, StopSignal
+from engine import Engine, EngineConfig
 from engine.backend.tools.host import ServerHost
 from engine.backend.tools.left_behind import mark_of
 from engine.values.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.values.events import (
     Event,
-    Failed,
-    Finished,
     Listener,
     PromptStored,
     ReplyFinished,
     ToolAsked,
     ToolFinished,
 )
+from engine.values.orders import Send
+from engine.values.requests import Failure
 from engine.values.targets import LoadOrder
 from engine.values.tools import Permission, ToolServer
 from tests.attacks.attack import Memory, Plan
@@ -69,6 +69,12 @@ class _User:
         return permission
 
 
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    events: list[Event]  # until it was over
+    failure: Failure | None
+
+
 class _Desk:
     """An engine whose target calls what it is told to call."""
 
@@ -77,8 +83,6 @@ class _Desk:
         self.log = folder / "calls.log"
         self._user = user
         self._events: list[Event] = []
-        self.stop = StopSignal()  # of what is being done
-        self._changed = threading.Condition()
         self.engine = Engine(
             EngineConfig(folder / "store", SpeculationSettings(enabled=False), LearningSettings(enabled=False)),
             self._hear,
@@ -89,36 +93,26 @@ class _Desk:
     def _hear(self, event: Event) -> None:
         if isinstance(event, ToolAsked):
             self.engine.ask(self.engine.asking.answer, event.call.id, self._user.answer(event))
-        with self._changed:
-            self._events.append(event)
-            self._changed.notify_all()
-
-    def _done(self, command: Command) -> list[Event] | None:
-        """What happened until this was carried out; None if it came to no end."""
-        end = time.monotonic() + _PATIENCE_S
-        with self._changed:
-            self._events.clear()
-            self.stop = self.engine.post(command)
-            while not any(isinstance(each, Finished | Failed) and each.command is command for each in self._events):
-                if not self._changed.wait(max(0.0, end - time.monotonic())):
-                    return None
-            return [*self._events]
-
-    def _stop_it(self) -> None:
-        """Whatever is being done then."""
-        self.stop.set()
+        self._events.append(event)
 
     def load(self, path: Path) -> bool:
         return self.engine.ask(self.engine.target.load, LoadOrder(str(path))).failure is None
 
-    def ask(self, call: str, conversation_id: int | None, stop_after_s: float | None) -> list[Event] | None:
+    def ask(self, call: str, conversation_id: int | None, stop_after_s: float | None) -> _Answered | None:
+        """None if it came to no end."""
         self.target.script([call, "Done."])
-        timer = threading.Timer(stop_after_s or 0.0, self._stop_it)
+        self._events.clear()
+        request = self.engine.ask(self.engine.chat.answer, Send("Go on.", conversation_id, _SETTINGS))
+        timer = threading.Timer(stop_after_s or 0.0, request.stop)
         if stop_after_s is not None:
             timer.start()
-        events = self._done(Send("Go on.", conversation_id, _SETTINGS))
-        timer.cancel()
-        return events
+        try:
+            request.future.exception(_PATIENCE_S)
+        except TimeoutError:
+            return None
+        finally:
+            timer.cancel()
+        return _Answered([*self._events], request.failure)
 
 
 def run(plan: Plan) -> Verdict:
@@ -171,15 +165,15 @@ def _calls(plan: Plan, dice: random.Random, desk: _Desk, verdict: Verdict) -> li
             num_killed += 1
         stop_after_s = dice.uniform(0.0, 1.0) if dice.random() < 0.1 else None
         chat = None if number % _CALLS_PER_CHAT == 0 else chat
-        events = desk.ask(call, chat, stop_after_s)
+        answered = desk.ask(call, chat, stop_after_s)
         if killer is not None:
             killer.join()
         about = f"call {number} ({kind})"
-        if events is None:
+        if answered is None:
             verdict.check(False, f"{about}: it came to no end")
             break
-        failed = [each for each in events if isinstance(each, Failed) and not each.is_stopped]
-        verdict.check(not failed, f"{about}: {failed}")
+        events, failure = answered.events, answered.failure
+        verdict.check(failure is None or failure.is_stopped, f"{about}: {failure}")
         stored = [each.message for each in events if isinstance(each, PromptStored)]
         chat = stored[0].conversation_id if stored else chat
         outcomes += [

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -24,18 +25,22 @@ from PySide6.QtCore import QCoreApplication, QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.application import LOCK_INTERVAL_S
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge
 from app.main_window import MainWindow
 from app.startup.desktop_application import InterfaceGarbage
 from app.theme import apply_theme
-from engine import BUILT_IN, EngineConfig, ReplySettings, SamplingSettings, Send, open_repository
+from engine import BUILT_IN, EngineConfig, ReplySettings, SamplingSettings, open_repository
 from engine.values.config import SpeculationSettings
-from engine.values.events import ConversationOpened, Event, PromptProgress, ReplyFinished, ReplyText, TargetReady
+from engine.values.events import ConversationOpened, ReplyFinished, TargetReady
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import Send
 from engine.values.replies import ReplyStatistics
 from tests.benchmarks.heartbeat import Heartbeat
 from tests.benchmarks.interface import conversation
 from tests.fakes.chats import Chats
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Ear, Grew
+
+_E = TypeVar("_E")
 
 _PATIENCE_MS = 120_000
 _NUM_MESSAGES = 2_000
@@ -57,22 +62,27 @@ application.run(None, None, SpeculationSettings())
 
 
 class _Clock(QObject):
-    """Records when the engine sent which event, and lets the caller wait for one."""
+    """Records when the engine told what, and lets the caller wait for something."""
 
     def __init__(self, ear: Ear) -> None:
         super().__init__()
-        self.heard: list[tuple[float, Event]] = []
-        self._waiting: tuple[type[Event], QEventLoop] | None = None
-        ear.heard.connect(self._note)
+        self.heard: list[tuple[float, object]] = []
+        self._waiting: tuple[type, QEventLoop] | None = None
+        ear.heard.connect(self.note)
 
     @Slot(object)
-    def _note(self, event: Event) -> None:
+    def note(self, event: object) -> None:
         self.heard.append((time.perf_counter(), event))
         if self._waiting is not None and isinstance(event, self._waiting[0]):
             self._waiting[1].quit()
             self._waiting = None
 
-    def wait_for(self, kind: type[Event], start: Callable[[], object]) -> tuple[float, Event]:
+    @Slot(object)
+    def note_progress(self, so_far: ReplySoFar) -> None:
+        if so_far.num_read:
+            self.note(so_far)
+
+    def wait_for(self, kind: type[_E], start: Callable[[], object]) -> tuple[float, _E]:
         """The time of the event, and the event."""
         loop = QEventLoop()
         self._waiting = (kind, loop)
@@ -83,8 +93,7 @@ class _Clock(QObject):
         return next((at, event) for at, event in reversed(self.heard) if isinstance(event, kind))
 
 
-def _statistics(event: Event) -> ReplyStatistics:
-    assert isinstance(event, ReplyFinished)
+def _statistics(event: ReplyFinished) -> ReplyStatistics:
     assert event.message.statistics is not None
     return event.message.statistics
 
@@ -149,7 +158,7 @@ def main() -> None:
             ReplyFinished, lambda: _say(window, "Write a Python class for a bank account, and explain every method.")
         )
         first = _statistics(event)
-        first_text_at = next(at for at, event in clock.heard if isinstance(event, ReplyText))
+        first_text_at = next(at for at, event in clock.heard if isinstance(event, Grew))
         print(
             f"first turn: {first.prompt_tokens} prompt tokens, {first.evaluated_tokens} evaluated; first text after "
             f"{1000 * (first_text_at - asked):.0f} ms of which the prompt pass took {1000 * first.prompt_s:.0f} ms; "
@@ -175,15 +184,15 @@ def main() -> None:
             f"(own work: {heart.longest_own_ms():.0f} and {heart.percentile_own_ms(0.99):.0f} ms)"
         )
 
-        delays = [_stop_delay_ms(clock, bridge, PromptProgress, prompt="many words " * 3500) for _ in range(3)]
+        delays = [_stop_delay_ms(clock, bridge, ReplySoFar, prompt="many words " * 3500) for _ in range(3)]
         print(
             f"stop during a long prompt: {', '.join(f'{delay:.0f}' for delay in delays)} ms until the reply had ended"
         )
-        delays = [_stop_delay_ms(clock, bridge, ReplyText, prompt="Tell me a long story.") for _ in range(3)]
+        delays = [_stop_delay_ms(clock, bridge, Grew, prompt="Tell me a long story.") for _ in range(3)]
         print(f"stop during a reply: {', '.join(f'{delay:.0f}' for delay in delays)} ms until the reply had ended")
 
         began = time.perf_counter()
-        clock.wait_for(ReplyText, lambda: _say(window, "Tell me a long story."))
+        clock.wait_for(Grew, lambda: _say(window, "Tell me a long story."))
         closing = time.perf_counter()
         window.close()
         ended = bridge.close()
@@ -209,15 +218,16 @@ def _say(window: MainWindow, text: str) -> None:
     window.prompt_box.submit()
 
 
-def _stop_delay_ms(clock: _Clock, bridge: EngineBridge, when: type[Event], prompt: str) -> float:
-    requests: list[Posted] = []
-    command = Send(prompt, None, ReplySettings(SamplingSettings(temperature=0)))
-    clock.wait_for(when, lambda: requests.append(bridge.post(command)))
+def _stop_delay_ms(clock: _Clock, bridge: EngineBridge, when: type, prompt: str) -> float:
+    """`when`: what is waited for before it is stopped."""
+    order = Send(prompt, None, ReplySettings(SamplingSettings(temperature=0)))
+    request = bridge.ask(bridge.engine.chat.answer, order)
+    clock.wait_for(when, lambda: request.progressed.connect(clock.note_progress))
     stopped: list[float] = []
 
     def stop() -> None:
         stopped.append(time.perf_counter())
-        requests[0].stop()
+        request.stop()
 
     ended_at, _ = clock.wait_for(ReplyFinished, lambda: QTimer.singleShot(30, clock, stop))
     return 1000 * (ended_at - stopped[0])

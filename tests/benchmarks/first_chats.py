@@ -25,7 +25,6 @@ from engine import (
     Engine,
     EngineConfig,
     ReplySettings,
-    Send,
     StopSignal,
     TargetSettings,
     open_bench,
@@ -35,6 +34,7 @@ from engine.lab.measuring.order import AUTO, PLAIN
 from engine.values.config import SamplingSettings
 from engine.values.events import ReplyFinished, TargetReady
 from engine.values.history import Tally, total
+from engine.values.orders import Send
 from engine.values.replies import ReplyStatistics
 from engine.values.speed import SLOWER
 from engine.values.targets import LoadOrder
@@ -66,8 +66,8 @@ def answer(folder: Path, target: str, prompts: Sequence[str], settings: ReplySet
         engine.ask(engine.target.load, LoadOrder(target, TargetSettings()))
         events.wait_for(TargetReady)
         for prompt in prompts:
-            engine.post(Send(prompt, None, settings))
-            found = events.wait_for(ReplyFinished, timeout_s=600).message.statistics
+            engine.ask(engine.chat.answer, Send(prompt, None, settings)).result(600)
+            found = events.wait_for(ReplyFinished).message.statistics
             assert found is not None
             statistics.append(found)
     finally:

@@ -27,7 +27,6 @@ from engine import (
 from engine.speculation.model.chat.grammar import Grammar
 from engine.speculation.numerics.sampling import Allowed
 from engine.values.conversations import ChatTurn, Role
-from engine.values.replies import ReplyListener
 
 KINDS = ("fruit", "tool", "animal")
 SCHEMA = {
@@ -93,7 +92,7 @@ def main() -> None:
                 temperature=options.temperature, seed=seed if seed % 2 else None, grammar=json.dumps(SCHEMA)
             )
             prepared = writer.prepare([ChatTurn(Role.USER, PROMPTS[seed % len(PROMPTS)])])
-            reply = writer.write(prepared, ReplySettings(sampling), stop, ReplyListener())
+            reply = writer.write(prepared, ReplySettings(sampling), stop)
             if is_of_schema(reply.text):
                 num_good += 1
             else:

@@ -37,7 +37,7 @@ from engine.use_cases.chat import resolve
 from engine.values.config import LearningSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 
 WAIT_BAR_MS = 50.0
 DROP_BAR = 0.95
@@ -46,7 +46,8 @@ SUBJECTS = ("lighthouses", "rye bread", "the number seven", "rain", "bicycles", 
 _CHILD = """
 import sys
 from pathlib import Path
-from engine import BUILT_IN, Engine, EngineConfig, ReplySettings, SamplingSettings, Send, TargetSettings
+from engine import BUILT_IN, Engine, EngineConfig, ReplySettings, SamplingSettings, TargetSettings
+from engine.values.orders import Send
 from engine.values.config import LearningSettings, SpeculationSettings
 from engine.values.events import ReplyFinished, TargetReady
 from tests.fakes.listener import EventQueue
@@ -61,8 +62,9 @@ print("ready", flush=True)
 number = 0
 while True:
     number += 1
-    engine.post(Send(f"Tell me something about {sys.argv[2]}, part {number}.", None,
-                     ReplySettings(SamplingSettings(temperature=0.8), max_tokens=24)))
+    settings = ReplySettings(SamplingSettings(temperature=0.8), max_tokens=24)
+    order = Send(f"Tell me something about {sys.argv[2]}, part {number}.", None, settings)
+    engine.ask(engine.chat.answer, order).result()
     print("stored", events.wait_for(ReplyFinished).message.id, flush=True)
 """
 
@@ -88,7 +90,7 @@ class Desk:
         settings = ReplySettings(
             SamplingSettings(temperature=0.8, seed=7), max_tokens, keeps_distributions=keeps_distributions
         )
-        return writer.write(prepared, settings, StopSignal(), RecordingListener())
+        return writer.write(prepared, settings, StopSignal(), RecordingReply())
 
     def learn_from(self, subject: str) -> None:
         turns = (ChatTurn(Role.USER, f"Write about {subject}."),)

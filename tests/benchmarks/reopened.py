@@ -30,12 +30,13 @@ from engine import (
     PromptCacheSettings,
     ReplySettings,
     SamplingSettings,
-    Send,
     SpeculationSettings,
     TargetSettings,
 )
 from engine.speculation.replies.reopening import Reopening, UnkeptPart
-from engine.values.events import ReplyFinished, ReplyText, TargetReady
+from engine.values.events import ReplyFinished, TargetReady
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import Send
 from engine.values.replies import ReplyStatistics
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
@@ -67,8 +68,9 @@ class Start:
     def ask(self, prompt: str, conversation: int | None = None) -> Asked:
         began = time.perf_counter()
         settings = ReplySettings(SamplingSettings(temperature=0), _REPLY_TOKENS)
-        self.engine.post(Send(prompt, conversation, settings))
-        self.events.wait_for(ReplyText, timeout_s=3600)
+        self.events.ask(self.engine, self.engine.chat.answer, Send(prompt, conversation, settings))
+        while not self.events.wait_for(ReplySoFar, timeout_s=3600).num_pieces:
+            pass
         begun_s = time.perf_counter() - began
         message = self.events.wait_for(ReplyFinished, timeout_s=3600).message
         assert message.statistics is not None

@@ -32,7 +32,6 @@ from engine import (
     Reply,
     ReplySettings,
     SamplingSettings,
-    Send,
     SpeculationSettings,
     StopSignal,
     TargetSettings,
@@ -43,7 +42,8 @@ from engine.speculation.decoding.figures import DecodingFigures
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.run import PreparedReply
 from engine.values.events import ReplyFinished, TargetReady
-from engine.values.replies import ReplyListener
+from engine.values.growing_reply import GrowingReply
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
@@ -96,7 +96,7 @@ class EngineStart:
 
     def ask(self, prompt: str, speculate: bool = True, incognito: bool = True) -> Written:
         settings = replace(self._settings, speculate=speculate)
-        self._engine.post(Send(prompt, None, settings, incognito=incognito))
+        self._engine.ask(self._engine.chat.answer, Send(prompt, None, settings, incognito=incognito)).result()
         statistics = self._events.wait_for(ReplyFinished).message.statistics
         assert statistics is not None
         return Written(statistics.tokens_per_s, self._figures[-1])
@@ -109,9 +109,9 @@ def kept_figures() -> Iterator[list[DecodingFigures]]:
     write_one = ReplyWriter.write
 
     def write(
-        writer: ReplyWriter, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, listener: ReplyListener
+        writer: ReplyWriter, prepared: PreparedReply, settings: ReplySettings, stop: StopSignal, growing: GrowingReply
     ) -> Reply:
-        reply = write_one(writer, prepared, settings, stop, listener)
+        reply = write_one(writer, prepared, settings, stop, growing)
         kept.append(reply.figures)
         return reply
 

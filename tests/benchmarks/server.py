@@ -16,7 +16,7 @@ is taken within each reply, and needs no second run for comparison either: on tw
 for, it costs up to twice as large a share of the tokens per second.
 
 `over HTTP` is what HTTP adds to the time to the first token within each request: the client's time, from before it
-connects until it has read the first text, less the engine's from the command to the first text, when a window would
+connects until it has read the first text, less the engine's from the request to the first text, when a window would
 have it. It needs no second run for comparison, so that what else the machine does hardly shows.
 """
 
@@ -41,17 +41,20 @@ from typing import Any
 
 import psutil
 
-from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, Send, StopSignal, open_writer
+from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal, open_writer
+from engine.backend.server.hosting import Served
 from engine.backend.server.serving import Server
 from engine.lab.measuring.prompts import read_prompts
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.threads import Engine
 from engine.use_cases.chat import resolve
-from engine.values.commands import Command
 from engine.values.config import TargetSettings
 from engine.values.conversations import ChatTurn, Role
-from engine.values.events import AnswerText, Event, Failed, Finished, ReplyFinished, ReplyText
-from engine.values.replies import ReplyListener, ReplyStatistics, StopReason
+from engine.values.events import Event, ReplyFinished
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import Send
+from engine.values.replies import ReplyStatistics, StopReason
+from engine.values.requests import Request, ignore
 from engine.values.serving import ServerSettings
 from engine.values.targets import LoadOrder
 from tests.benchmarks.llama_server import running
@@ -86,51 +89,49 @@ class Bench:
     """An engine with a server, and when it was asked and first had text."""
 
     def __init__(self, folder: Path) -> None:
-        self._over = threading.Event()
-        self._failure = ""
-        self._awaited: Command | None = None
         self._finished: ReplyFinished | None = None
         self.asked_at = self.text_at = 0.0
         self._engine = Engine(EngineConfig(folder), self._hear)
-        self._server = Server(ServerSettings(port=0), folder, self._post)
+        served = Served(self._begin, self._engine)
+        self._server = Server(ServerSettings(port=0), folder, served)
         before = {*threading.enumerate()}
         self.address = self._server.open().removeprefix("http://")
         (thread,) = {*threading.enumerate()} - before
         self.server_clock = time.pthread_getcpuclockid(thread.ident or 0)
-        self._engine.ask(self._engine.target.load, LoadOrder(STARTER)).result()
+        served.loaded = self._engine.ask(self._engine.target.load, LoadOrder(STARTER)).result()
 
     def close(self) -> None:
         self._server.close()
         self._engine.close()
 
-    def do(self, command: Command) -> None:
-        self._over.clear()
-        self._awaited = command
-        self._post(command)
-        assert self._over.wait(_PATIENCE_S), "it came to no end"
-        assert not self._failure, self._failure
-
     def chat(self, prompt: str, max_tokens: int) -> Measured:
-        self.do(Send(prompt, None, ReplySettings(_GREEDY, max_tokens, learns=False), incognito=True))
+        order = Send(prompt, None, ReplySettings(_GREEDY, max_tokens, learns=False), incognito=True)
+        self._begin(self._engine.chat.answer, (order,), {}).result(_PATIENCE_S)
         finished = self._finished
         assert finished is not None
         assert finished.message.statistics is not None
         return measured(finished.message.statistics, finished.message.text)
 
-    def _post(self, command: Command) -> StopSignal:
+    def _begin(
+        self,
+        method: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        progress: Callable[[ReplySoFar], object] = ignore,
+    ) -> Request[Any]:
+        """As `Engine.begin`."""
         self.asked_at, self.text_at = time.monotonic(), 0.0
-        return self._engine.post(command)
+
+        def note(so_far: ReplySoFar) -> None:
+            if so_far.num_pieces and not self.text_at:
+                self.text_at = time.monotonic()
+            progress(so_far)
+
+        return self._engine.begin(method, args, kwargs, note)
 
     def _hear(self, event: Event) -> None:
-        if isinstance(event, ReplyText | AnswerText) and not self.text_at:
-            self.text_at = time.monotonic()
         if isinstance(event, ReplyFinished):
             self._finished = event
-        self._server.hear(event)
-        if isinstance(event, Failed):
-            self._failure = event.sentence
-        if isinstance(event, Finished | Failed) and event.command is self._awaited:
-            self._over.set()
 
 
 def measured(statistics: ReplyStatistics, text: str) -> Measured:
@@ -157,7 +158,7 @@ def write(asked: Connection, folder: Path) -> None:
             prompt, max_tokens = question
             prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
             settings = ReplySettings(_GREEDY, max_tokens, learns=False)
-            reply = writer.write(prepared, settings, StopSignal(), ReplyListener())
+            reply = writer.write(prepared, settings, StopSignal())
             asked.send(measured(reply.statistics, reply.text))
 
 

@@ -16,10 +16,11 @@ from app.settings.app_settings import AppSettings
 from app.widgets.transcript.prompt_view import PromptView
 from app.widgets.transcript.reply_view import ReplyView
 from engine.values.conversations import Message
-from engine.values.events import ConversationOpened, ReplyFinished, ReplyText
+from engine.values.events import ConversationOpened, ReplyFinished
 from engine.values.replies import StopReason
 from tests.end_to_end.test_window import _PATIENCE_MS, Desk, last_reply, sit_down
 from tests.fakes.chats import unsaved
+from tests.fakes.ear import Grew
 
 __all__ = ["sit_down"]
 
@@ -53,10 +54,10 @@ def words(desk: Desk, place: int) -> str:
 
 
 def stop_early(desk: Desk, qtbot: QtBot, text: str, meanwhile: Callable[[], None] = lambda: None) -> Message:
-    num_before = sum(isinstance(event, ReplyText) for event in desk.events)
+    num_before = sum(isinstance(event, Grew) for event in desk.events)
     desk.say(text)
     qtbot.waitUntil(
-        lambda: sum(isinstance(event, ReplyText) for event in desk.events) > num_before + 3, timeout=_PATIENCE_MS
+        lambda: sum(isinstance(event, Grew) for event in desk.events) > num_before + 3, timeout=_PATIENCE_MS
     )
     meanwhile()
     with desk.waiting_for(ReplyFinished):
@@ -87,7 +88,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     view = view_of(desk, 1)
     assert isinstance(view, ReplyView)
     assert view.footer is not None
-    with desk.waiting_for(ReplyText):
+    with desk.waiting_for(Grew):
         QTest.mouseClick(view.footer.continue_button, Qt.MouseButton.LeftButton)
     with desk.waiting_for(ReplyFinished):
         QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Escape)
@@ -103,7 +104,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     regenerated = view_of(desk, 1)
     assert isinstance(regenerated, ReplyView)
     assert regenerated.footer is not None
-    with desk.waiting_for(ReplyText):
+    with desk.waiting_for(Grew):
         QTest.mouseClick(regenerated.footer.regenerate_button, Qt.MouseButton.LeftButton)
     with desk.waiting_for(ReplyFinished):
         desk.window.prompt_box.stop_requested.emit()
@@ -121,7 +122,7 @@ def test_all_branches_of_a_conversation_are_there_also_after_a_restart(
     QTest.mouseClick(edited.footer.edit_button, Qt.MouseButton.LeftButton)
     assert edited.revision is not None
     edited.revision.editor.setPlainText("Tell me of a dragon in one word.")
-    with desk.waiting_for(ReplyText):
+    with desk.waiting_for(Grew):
         QTest.keyClick(edited.revision.editor, Qt.Key.Key_Return)
     box.set_text("Hello there")
     desk.window.prompt_box.stop_requested.emit()  # it may be over already

@@ -15,9 +15,9 @@ from app.features.drafter.drafter import DrafterController
 from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetSettings
-from engine.values.events import Failed, ReplyFinished, TargetReady, TargetsListed
+from engine.values.events import ReplyFinished, TargetReady, TargetsListed
 from tests.fakes.chats import Chats
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Broke, Ear
 from tests.fakes.tiny_models import tiny_llama
 
 pytestmark = [
@@ -121,4 +121,4 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     dialog.use_button.click()
     desk.until(lambda: "You chose" not in dialog.state.text())
     assert form.choice == "automatic"
-    assert desk.heard(Failed) == 0
+    assert desk.heard(Broke) == 0

@@ -28,13 +28,11 @@ from engine.values.events import (
     ConversationsImported,
     ConversationsListed,
     Event,
-    Failed,
     ReplyFinished,
-    ReplyText,
     TargetReady,
 )
 from engine.values.replies import StopReason
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Broke, Ear, Grew
 
 pytestmark = [
     pytest.mark.starter,
@@ -135,7 +133,7 @@ def sit_down(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Calla
 
 
 def stop_and_continue(desk: Desk) -> None:
-    with desk.waiting_for(ReplyText):
+    with desk.waiting_for(Grew):
         desk.say("Count from one to five hundred in words.")
     with desk.waiting_for(ReplyFinished):
         QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Escape)
@@ -225,7 +223,7 @@ def test_a_day_and_the_next_morning(sit_down: Callable[[], Desk], tmp_path: Path
     export_forget_and_import(desk, tmp_path / "chats.json")
     QTest.keyClicks(desk.window.prompt_box.editor, "Not sent yet")
     evening, titles = desk.shown, desk.titles
-    assert desk.heard(Failed) == []
+    assert desk.heard(Broke) == []
     desk.close()
 
     again = sit_down()
@@ -237,4 +235,4 @@ def test_a_day_and_the_next_morning(sit_down: Callable[[], Desk], tmp_path: Path
     again.until(lambda: again.window.prompt_box.text == "Not sent yet")
     again.flip(2, later=True)
     assert again.shown[2] == "Name three animals."
-    assert again.heard(Failed) == []
+    assert again.heard(Broke) == []

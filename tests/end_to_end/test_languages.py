@@ -20,8 +20,8 @@ from app.text.languages import ENGLISH
 from app.text.translation import Translators
 from app.wiring import WiredWindow
 from engine.values.config import SpeculationSettings
-from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
-from tests.fakes.ear import Ear
+from engine.values.events import Event, ReplyFinished, TargetReady, TargetRefused
+from tests.fakes.ear import Ear, Grew
 
 pytestmark = [
     pytest.mark.starter,
@@ -81,7 +81,7 @@ def desk(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
 def test_the_language_changes_after_the_reply_and_the_chat_goes_on(desk: Desk) -> None:
     english = desk.window
     desk.ask("Tell me a story about a boat.")
-    desk.until(lambda: bool(desk.heard(ReplyText)))
+    desk.until(lambda: bool(desk.heard(Grew)))
     QTest.keyClicks(desk.window.prompt_box.editor, "And then?")
     desk.choose_language("de")
     desk.until(lambda: "current task" in desk.app.settings.dialog.rows["language"].problem.text())

@@ -15,7 +15,6 @@ from engine import (
     EngineConfig,
     ReplySettings,
     SamplingSettings,
-    Send,
     SpeculationSettings,
     StopSignal,
     TargetSettings,
@@ -30,6 +29,7 @@ from engine.speculation.learning.remembered import RecentTexts, Remembered
 from engine.speculation.learning.samples import Sample
 from engine.values.config import LearningSettings
 from engine.values.events import DrafterLearned, ReplyFinished, SpeculationChanged, TargetInfo, TargetReady
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
@@ -56,7 +56,7 @@ def chat_until_something_is_learned(folder: Path) -> DrafterLearned:
         while told.awaits_drafter:  # which may have joined before
             told = events.wait_for(SpeculationChanged)
         for prompt in PROMPTS:
-            engine.post(Send(prompt, None, SETTINGS))
+            engine.ask(engine.chat.answer, Send(prompt, None, SETTINGS))
             events.wait_for(ReplyFinished)
         return events.wait_for(DrafterLearned, 300)
     finally:

@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 from huggingface_hub import close_session
 
-from engine import (
-    Engine,
-    EngineConfig,
-    ReplySettings,
-    SamplingSettings,
-    Send,
-    TargetOptions,
-    TargetSettings,
-    starter_path,
-)
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
 from engine.values.errors import Cancelled, FetchFailed, NotPossible
 from engine.values.events import ReplyFinished, TargetReady, TargetsListed
+from engine.values.orders import Send
 from engine.values.requests import Request
 from engine.values.targets import Downloaded, Downloading, LoadOrder
 from tests.fakes import gguf
@@ -147,7 +139,8 @@ def test_what_the_user_set_for_a_target_holds_where_it_is_loaded(
     engine.ask(engine.target.load, LoadOrder("copy"))
     assert events.wait_for(TargetReady).target.context_size == 512
     for _ in range(2):
-        engine.post(Send("Hi", None, ReplySettings(SamplingSettings(temperature=2.0), max_tokens=8, speculate=False)))
+        settings = ReplySettings(SamplingSettings(temperature=2.0), max_tokens=8, speculate=False)
+        engine.ask(engine.chat.answer, Send("Hi", None, settings))
     first, second = (events.wait_for(ReplyFinished).message.text for _ in range(2))
     assert first == second
 

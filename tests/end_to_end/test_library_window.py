@@ -19,9 +19,9 @@ from app.main_window import MainWindow
 from app.theme import apply_theme
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, TargetOptions, TargetSettings, starter_path
 from engine.speculation.model.files.sources import StarterQuantization, starter_source
-from engine.values.events import Event, Failed, ReplyFinished, TargetReady
+from engine.values.events import Event, ReplyFinished, TargetReady
 from tests.fakes.chats import Chats
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Broke, Ear
 
 pytestmark = [
     pytest.mark.starter,
@@ -134,7 +134,7 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     QTest.mouseClick(remove, Qt.MouseButton.LeftButton)
     desk.until(lambda: desk.listed == [starter])
     assert not copy.exists()
-    assert desk.heard(Failed) == []
+    assert desk.heard(Broke) == []
 
 
 def test_a_model_whose_file_moved_is_located_and_keeps_its_settings(
@@ -200,6 +200,6 @@ def test_the_starter_in_another_form_goes_back_to_how_it_came_at_once(
         desk.target.load_again()
         desk.until(lambda: len(desk.heard(TargetReady)) == 4)
         assert desk.loaded.target.path == str(starter_path())
-        assert desk.heard(Failed) == []
+        assert desk.heard(Broke) == []
     finally:
         desk.close()

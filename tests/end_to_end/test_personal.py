@@ -38,15 +38,13 @@ from engine.values.events import (
     ConversationsListed,
     Event,
     EverythingForgotten,
-    Failed,
     ReplyFinished,
-    ReplyText,
     SpeculationChanged,
     TargetReady,
 )
 from engine.values.learned import LearnedState, LearnedSummary, NgramRecord
 from tests.fakes.chats import Chats, unsaved
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Broke, Ear, Grew
 
 pytestmark = [
     pytest.mark.starter,
@@ -228,14 +226,14 @@ def test_what_was_learned_is_gone_back_on_carried_forgotten_and_brought_back(
 
 def test_everything_is_forgotten_in_the_middle_of_a_reply(desk: Desk, qtbot: QtBot) -> None:
     def has_begun() -> bool:
-        return any(isinstance(event, ReplyText) for event in desk._ear.events)
+        return any(isinstance(event, Grew) for event in desk._ear.events)
 
     QTest.keyClicks(desk.window.prompt_box.editor, "Count to five hundred.")
     QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Return)
     qtbot.waitUntil(has_begun, timeout=_PATIENCE_MS)
     with desk.waiting_for(EverythingForgotten, ConversationsListed):
         desk.dialog.forget.forget_everything.emit()
-    assert not any(isinstance(event, Failed) for event in desk._ear.events)
+    assert not any(isinstance(event, Broke) for event in desk._ear.events)
     assert desk.window.conversations.model.rowCount() == 0
     desk.ask("Hello.")
 

@@ -16,7 +16,6 @@ from engine import (
     PromptCacheSettings,
     ReplySettings,
     SamplingSettings,
-    Send,
     SpeculationSettings,
     TargetSettings,
 )
@@ -24,6 +23,7 @@ from engine.speculation.model.files import prompt_cache
 from engine.speculation.replies import reopening
 from engine.values.conversations import Message
 from engine.values.events import ReplyFinished, TargetReady
+from engine.values.orders import Send
 from engine.values.replies import ReplyStatistics
 from engine.values.targets import LoadOrder
 from tests.end_to_end.test_everyday import Desk, sit_down  # noqa: F401
@@ -50,7 +50,7 @@ class Start:
         self.events.wait_for(TargetReady)
 
     def ask(self, prompt: str, chat: int | None = None, incognito: bool = False) -> tuple[Message, ReplyStatistics]:
-        self.engine.post(Send(prompt, chat, SETTINGS, incognito=incognito))
+        self.engine.ask(self.engine.chat.answer, Send(prompt, chat, SETTINGS, incognito=incognito))
         message = self.events.wait_for(ReplyFinished).message
         assert message.statistics is not None
         return message, message.statistics

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, SpeculationSettings, TargetSettings
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings, TargetSettings
 from engine.speculation.model.interface import Target
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.values.conversations import Message
 from engine.values.draft_policy import KnownCosts
 from engine.values.events import ReplyFinished, TargetReady
+from engine.values.orders import Send
 from engine.values.replies import ReplyStatistics
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
@@ -38,7 +39,7 @@ class Start:
         self.events.wait_for(TargetReady)
 
     def ask(self) -> Message:
-        self.engine.post(Send(PROMPT, None, SETTINGS))
+        self.engine.ask(self.engine.chat.answer, Send(PROMPT, None, SETTINGS))
         return self.events.wait_for(ReplyFinished).message
 
     def delete(self, message: Message) -> None:

@@ -17,20 +17,22 @@ from typing import TypeVar
 import httpx2
 import pytest
 
-from engine import ContinueReply, Engine, EngineConfig, Regenerate, ReplySettings, SamplingSettings, Send, starter_path
-from engine.values.commands import Command
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, starter_path
 from engine.values.conversations import Conversation, Message
-from engine.values.events import Event, Failed, Finished, ReplyFinished, ReplyText
+from engine.values.errors import ServerNotAgreed
+from engine.values.events import ReplyFinished
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import ContinueReply, Regenerate, ReplyOrder, Send
 from engine.values.remote import ServerKind, ServerSeen
 from engine.values.replies import StopReason
-from engine.values.stop_signal import StopSignal
+from engine.values.requests import Failure, Request
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
 pytestmark = [pytest.mark.starter, pytest.mark.timeout(600)]
 
 _PATIENCE_S = 240.0
-_E = TypeVar("_E", bound=Event)
+_E = TypeVar("_E")
 GREEDY = ReplySettings(SamplingSettings(temperature=0), max_tokens=12)
 ENDLESS = replace(GREEDY, max_tokens=None)
 STORY = "Write a long story about the sea, with many chapters."
@@ -105,34 +107,31 @@ class Desk:
         self.events = EventQueue()
         self.engine = Engine(EngineConfig(folder), self.events)
 
-    def post(self, command: Command) -> StopSignal:
+    def ask(self, order: ReplyOrder) -> Request[None]:
         self.events.seen.clear()
-        return self.engine.post(command)
+        return self.events.ask(self.engine, self.engine.chat.answer, order)
 
     def wait(self, kind: type[_E]) -> _E:
         return self.events.wait_for(kind, _PATIENCE_S)
 
-    def do(self, command: Command, kind: type[_E]) -> _E:
-        self.post(command)
-        while True:
-            ended = self.wait(Event)
-            if isinstance(ended, Failed) and ended.command is command:
-                raise AssertionError(ended.sentence)
-            if isinstance(ended, Finished) and ended.command is command:
-                return next(each for each in reversed(self.events.seen) if isinstance(each, kind))
+    def begin(self, order: ReplyOrder) -> Request[None]:
+        """Returns when the reply has begun."""
+        request = self.ask(order)
+        while not self.wait(ReplySoFar).num_pieces:
+            pass
+        return request
 
-    def fails(self, command: Command) -> Failed:
-        self.post(command)
-        while True:
-            failed = self.wait(Failed)
-            if failed.command is command:
-                return failed
+    def fails(self, order: ReplyOrder) -> Failure:
+        failure = self.ask(order).failure
+        assert failure is not None
+        return failure
 
     def opened(self, number: int) -> Conversation:
         return self.engine.ask(self.engine.chats.open, number).result()
 
-    def reply(self, command: Command) -> Message:
-        return self.do(command, ReplyFinished).message
+    def reply(self, order: ReplyOrder) -> Message:
+        self.ask(order).result(_PATIENCE_S)
+        return self.wait(ReplyFinished).message
 
 
 @pytest.fixture
@@ -156,7 +155,7 @@ def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: De
     target = desk.engine.ask(desk.engine.target.load, LoadOrder(model.reference)).result()
     assert target.server is not None
     refused = desk.fails(Send(STORY, None, GREEDY))
-    assert refused.is_not_agreed
+    assert refused.error is ServerNotAgreed
     desk.engine.ask(desk.engine.remote.agree, target.server.address).result()
 
     # A conversation
@@ -177,13 +176,12 @@ def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: De
     assert len(desk.opened(number).siblings[again.id]) == 2
 
     # Stop, and continue
-    stop = desk.post(Send(STORY, number, ENDLESS))
-    desk.wait(ReplyText)
+    endless = desk.begin(Send(STORY, number, ENDLESS))
     began = time.monotonic()
-    stop.set()
+    endless.stop()
     stopped = desk.wait(ReplyFinished).message
     assert time.monotonic() - began < 2
-    desk.wait(Finished)
+    endless.result(_PATIENCE_S)
     assert stopped.statistics is not None
     assert stopped.statistics.stop_reason is StopReason.STOPPED
     longer = desk.reply(ContinueReply(number, GREEDY))
@@ -191,11 +189,11 @@ def test_a_chat_with_a_real_server(machine: tuple[Machine, ServerKind], desk: De
     assert len(longer.text) > len(stopped.text)
 
     # Killed in the middle of a reply; nothing is lost, and it goes on when the server is there again
-    desk.post(Send(STORY + " Go on.", number, ENDLESS))
-    desk.wait(ReplyText)
+    lost = desk.begin(Send(STORY + " Go on.", number, ENDLESS))
     server.kill()
     half = desk.wait(ReplyFinished).message
-    failed = desk.wait(Failed)
+    failed = lost.failure
+    assert failed is not None
     assert "What arrived is kept" in failed.sentence
     assert half.text
     assert half.statistics is not None

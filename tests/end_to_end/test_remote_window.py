@@ -34,9 +34,9 @@ from engine import STARTER
 from engine.backend.remote.keys import Keys
 from engine.values.config import SamplingSettings, SpeculationSettings
 from engine.values.conversations import Message, Role
-from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady
+from engine.values.events import Event, ReplyFinished, TargetReady
 from engine.values.replies import StopReason
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Ear, Grew
 from tests.fakes.keyring import FakeKeyring
 from tests.fakes.remote import FakeServer, breaking, hanging, refusing, serving, streaming
 from tests.fakes.target import FakeTarget, says
@@ -270,7 +270,7 @@ def test_replies_stop_continue_and_branch(desk: Desk, server: FakeServer) -> Non
     desk.choose("fake-8b")
     desk.say("Count")
     desk.answer("Send")
-    desk.until(lambda: desk.heard(ReplyText) > 0)
+    desk.until(lambda: desk.heard(Grew) > 0)
     desk.press(Qt.Key.Key_Escape)
     stopped = desk.done()
     assert (stopped.text, stopped.statistics and stopped.statistics.stop_reason) == ("One, two", StopReason.STOPPED)
@@ -423,7 +423,7 @@ def test_a_server_of_our_own_is_killed_in_the_middle_of_a_reply_and_comes_back(d
     assert desk.window.target_bar.state.words == "on localhost"
     desk.say("Count from one to one thousand, with a word for each number.")
     desk.answer("Send")
-    desk.until(lambda: desk.heard(ReplyText) > 3)
+    desk.until(lambda: desk.heard(Grew) > 3)
     process.kill()
     half = desk.done()
     assert half.text
@@ -433,14 +433,14 @@ def test_a_server_of_our_own_is_killed_in_the_middle_of_a_reply_and_comes_back(d
 
     process.start()
     desk.press(Qt.Key.Key_R, modifiers=_CONTROL | _SHIFT)
-    desk.until(lambda: desk.heard(ReplyText) > 6)
+    desk.until(lambda: desk.heard(Grew) > 6)
     desk.press(Qt.Key.Key_Escape)
     more = desk.done()
     assert more.text.startswith(half.text)
     assert len(more.text) > len(half.text)
     desk.press(Qt.Key.Key_R, modifiers=_CONTROL)
-    num_pieces = desk.heard(ReplyText)
-    desk.until(lambda: desk.heard(ReplyText) > num_pieces)
+    num_pieces = desk.heard(Grew)
+    desk.until(lambda: desk.heard(Grew) > num_pieces)
     desk.press(Qt.Key.Key_Escape)
     assert desk.done().text
     assert "localhost" in desk.footer

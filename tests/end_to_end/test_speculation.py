@@ -28,7 +28,7 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import DrafterUnusable
 from engine.values.stop_signal import StopSignal
 from tests.benchmarks.exactness import open_experiment
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 
 pytestmark = pytest.mark.starter
 
@@ -44,7 +44,7 @@ def write(target: Target, prompt: str, sampling: SamplingSettings, speculation: 
     target.roll_back(0)
     writer = ReplyWriter(target, speculation)
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
-    reply = writer.write(prepared, ReplySettings(sampling, max_tokens=48), StopSignal(), RecordingListener())
+    reply = writer.write(prepared, ReplySettings(sampling, max_tokens=48), StopSignal(), RecordingReply())
     assert reply.failure is None
     return reply
 

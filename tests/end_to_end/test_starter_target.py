@@ -27,7 +27,7 @@ from engine.values.config import ReplySettings, SamplingSettings, TargetSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 
 pytestmark = pytest.mark.starter
 
@@ -36,7 +36,7 @@ GREEDY = SamplingSettings(temperature=0)
 
 
 def written(writer: ReplyWriter, turns: list[ChatTurn], settings: ReplySettings) -> Reply:
-    return writer.write(writer.prepare(turns), settings, StopSignal(), RecordingListener())
+    return writer.write(writer.prepare(turns), settings, StopSignal(), RecordingReply())
 
 
 def test_an_interpreter_that_had_it_ends_without_a_warning() -> None:

@@ -20,10 +20,11 @@ import pytest
 from typer.testing import CliRunner
 
 from app.commands.cli import application
-from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, Send, data_dir, starter_path
+from engine import Engine, EngineConfig, ReplySettings, SamplingSettings, data_dir, starter_path
 from engine.backend.library.tuning.measuring import Extent
 from engine.speculation.model.files.sources import StarterQuantization, starter_source
 from engine.values.events import ReplyFinished, TargetReady
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 
@@ -115,7 +116,8 @@ def test_a_reply_is_written_while_a_target_is_tuned(tmp_path: Path, monkeypatch:
             progress=lambda _told: is_under_way.set(),
         )
         assert is_under_way.wait(60)
-        engine.post(Send("Hello", None, ReplySettings(SamplingSettings(temperature=0), max_tokens=8)))
+        settings = ReplySettings(SamplingSettings(temperature=0), max_tokens=8)
+        engine.ask(engine.chat.answer, Send("Hello", None, settings))
         assert events.wait_for(ReplyFinished).message.text
         report, _ = tuning.result()
         assert [each.quantization for each in report.quantizations] == ["Q8_0"]

@@ -23,10 +23,10 @@ from app.theme import ThemeKeeper, apply_theme
 from app.widgets.transcript.reply_view import ReplyView
 from engine import EngineConfig, ReplySettings, SamplingSettings, ServerSettings
 from engine.backend.storage import Repository
-from engine.values.events import Event, ReplyFinished, ReplyText, TargetReady, TargetRefused
+from engine.values.events import Event, ReplyFinished, TargetReady, TargetRefused
 from engine.values.replies import StopReason
 from tests.fakes.chats import Chats
-from tests.fakes.ear import Ear
+from tests.fakes.ear import Ear, Grew
 
 _OF_OFFSCREEN = ("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")
 pytestmark = [pytest.mark.starter, pytest.mark.qt_log_ignore(*_OF_OFFSCREEN)]
@@ -118,7 +118,7 @@ def test_a_message_goes_before_a_program_that_is_served_which_is_served_on(
         assert desk.shown[0] == "Name three colours."
         assert desk.shown[1]
         assert next(lines), "the program is served on"
-        with desk.waiting_for(ReplyText):
+        with desk.waiting_for(Grew):
             desk.say("Tell me a long story about two animals.")
         repository = Repository.open(tmp_path / "store")
         (kept,) = repository.list_conversations()
@@ -164,9 +164,9 @@ def test_the_meter_and_the_colours_tell_how_a_reply_was_written(sit_down: Callab
     message = last_reply(desk).message
     assert message.statistics is not None
     assert sum(run.num_characters for run in message.statistics.origins) == len(message.text)
-    streamed = [event for event in desk.events if isinstance(event, ReplyText)]
-    assert "".join(event.text for event in streamed) == message.text
-    assert 0 < streamed[-1].figures.num_tokens <= message.statistics.reply_tokens
+    streamed = [event for event in desk.events if isinstance(event, Grew)]
+    assert streamed[-1].so_far.text == message.text
+    assert 0 < streamed[-1].so_far.figures.num_tokens <= message.statistics.reply_tokens
     view = desk.window.transcript.column.built_rows()[-1][1]
     assert isinstance(view, ReplyView)
     assert view.legend is not None
@@ -175,7 +175,7 @@ def test_the_meter_and_the_colours_tell_how_a_reply_was_written(sit_down: Callab
 def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:
     desk = sit_down(max_tokens=None)
     desk.say("Count from one to five hundred.")
-    qtbot.waitUntil(lambda: any(type(event).__name__ == "ReplyText" for event in desk.events), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: any(isinstance(event, Grew) for event in desk.events), timeout=_PATIENCE_MS)
     with desk.waiting_for(ReplyFinished):
         QTest.keyClick(desk.window.prompt_box.editor, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: len(desk.shown) == 2, timeout=_PATIENCE_MS)
@@ -185,7 +185,7 @@ def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> Non
 
     desk.window.regenerate_action.trigger()
     qtbot.waitUntil(
-        lambda: len([e for e in desk.events if type(e).__name__ == "ReplyStarted"]) == 2, timeout=_PATIENCE_MS
+        lambda: sum(isinstance(e, Grew) and e.so_far.num_pieces == 1 for e in desk.events) == 2, timeout=_PATIENCE_MS
     )
     with desk.waiting_for(ReplyFinished):
         desk.window.prompt_box.stop_requested.emit()
@@ -195,7 +195,7 @@ def test_stop_and_regenerate(sit_down: Callable[..., Desk], qtbot: QtBot) -> Non
 def test_closing_in_the_middle_of_a_reply_keeps_it(sit_down: Callable[..., Desk], qtbot: QtBot) -> None:
     desk = sit_down(max_tokens=None)
     desk.say("Tell me a very long story.")
-    qtbot.waitUntil(lambda: any(type(event).__name__ == "ReplyText" for event in desk.events), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: any(isinstance(event, Grew) for event in desk.events), timeout=_PATIENCE_MS)
     desk.close()
 
     again = sit_down()

@@ -1,4 +1,4 @@
-"""A bridge whose engine only records commands; the test sends its events."""
+"""A bridge whose engine only records what it is asked; the test answers, and sends events."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from unittest.mock import MagicMock
 
 from PySide6.QtCore import QCoreApplication
 
-from app.engine_bridge import EngineBridge, Posted
-from engine import Command, Engine, EngineConfig, StopSignal
+from app.engine_bridge import EngineBridge
+from engine import Engine, EngineConfig, StopSignal
 from engine.doors import Doors
 from engine.values.errors import MendableError, NotPossible
-from engine.values.events import Event, Finished, TargetRefused
+from engine.values.events import Event, TargetRefused
+from engine.values.growing_reply import GrowingReply
+from engine.values.orders import ReplyOrder
 from engine.values.requests import Request
 from engine.values.targets import LoadOrder
+from tests.fakes.answers import Answered, Began, Broke, GrowingStep, Step
 
 
 @dataclass
@@ -32,6 +35,10 @@ class Asked:
     @property
     def call(self) -> tuple[Any, ...]:
         return (self.method.name, *self.args, *self.kwargs.values())
+
+    @property
+    def taken(self) -> Any:
+        return self.args[0] if isinstance(self.args[0] if self.args else None, ReplyOrder) else self.call
 
     def answer(self, value: Any = None) -> None:
         self.request.future.set_result(value)
@@ -52,9 +59,7 @@ class _Notebook(Doors):
     def __init__(self) -> None:
         super().__init__(MagicMock())
         self.asked: list[Asked] = []
-        self.posted: list[Command] = []
-        self.stops: list[StopSignal] = []
-        self.log: list[Command | Asked] = []
+        self.log: list[Asked] = []
 
     def begin(
         self, method: Any, args: tuple[Any, ...], kwargs: dict[str, Any], progress: Callable[[Any], object]
@@ -62,12 +67,6 @@ class _Notebook(Doors):
         self.asked.append(Asked(method, args, kwargs, Request(StopSignal()), progress))
         self.log.append(self.asked[-1])
         return self.asked[-1].request
-
-    def post(self, command: Command) -> StopSignal:
-        self.posted.append(command)
-        self.log.append(command)
-        self.stops.append(StopSignal())
-        return self.stops[-1]
 
     def close(self) -> bool:
         return True
@@ -79,9 +78,18 @@ class FakeBridge(EngineBridge):
     def __init__(self) -> None:
         notebook = _Notebook()
         super().__init__(EngineConfig(Path()), make_engine=lambda _config, _listener: cast(Engine, notebook))
-        self.posted, self.stops = notebook.posted, notebook.stops
         self.all_asked = notebook.asked
         self._log = notebook.log
+        self._growing: tuple[Asked, GrowingReply] | None = None  # the last one
+
+    @property
+    def answers(self) -> list[Asked]:
+        """The replies that were asked for."""
+        return self.asked(self.engine.chat.answer)
+
+    @property
+    def orders(self) -> list[Any]:
+        return [each.args[0] for each in self.answers]
 
     def asked(self, method: Any) -> list[Asked]:
         """What was asked of this method, such as `bridge.engine.hub.search`, first to last."""
@@ -97,13 +105,13 @@ class FakeBridge(EngineBridge):
 
     def asked_now(self) -> list[Asked]:
         """What was asked since `take`."""
-        return [each for each in self._log if isinstance(each, Asked)]
+        return [*self._log]
 
     def take(self) -> list[Any]:
-        """Everything since the last time: commands, and of requests the name of the method with its arguments."""
-        taken = [each.call if isinstance(each, Asked) else each for each in self._log]
+        """Everything since the last time: the name of each method that was asked for with its arguments; for replies,
+        the order alone."""
+        taken = [each.taken for each in self._log]
         self._log.clear()
-        self.posted.clear()
         return taken
 
     @property
@@ -125,19 +133,32 @@ class FakeBridge(EngineBridge):
         asked.fail(error)
 
     def tell(self, *events: Event) -> None:
-        """Sends events as the engine would, and lets the interface handle them."""
+        """Sends events as the engine would, and what it tells of the last reply, and lets the interface handle them."""
         for event in events:
-            self._receive(event)
+            if isinstance(event, Step):
+                self._take_step(event)
+            else:
+                self._receive(event)
         QCoreApplication.processEvents()
 
+    def _take_step(self, step: Step) -> None:
+        asked = self.answers[-1]
+        match step:
+            case GrowingStep():
+                if self._growing is None or self._growing[0] is not asked or isinstance(step, Began):
+                    self._growing = asked, GrowingReply(asked.progress, step.conversation_id, step.prompt_id)
+                step.feed(self._growing[1])
+            case Answered():
+                asked.request.future.set_result(None)
+            case Broke(error):
+                asked.request.future.set_exception(error)
+
     def finish_all(self) -> None:
-        """Carries out all commands, and those that are posted because of that. What was asked of services ends without
-        an answer, unless it outlasts the window."""
+        """What was asked of services, also because of that, ends without an answer, unless it outlasts the window."""
         while waiting := [each for each in self._requests if not each.outlasts_window]:
-            self.tell(*(Finished(each.command) for each in waiting if isinstance(each, Posted)))
             for request in waiting:
-                request.is_dropped = not isinstance(request, Posted)
-            ended = {request.signal for request in waiting if request.is_dropped}
+                request.is_dropped = True
+            ended = {request.signal for request in waiting}
             for asked in self.all_asked:
                 if asked.request.signal in ended and not asked.request.future.done():
                     asked.answer()

@@ -56,7 +56,7 @@ class Chats:
         self.target = TargetController(window, bridge, self.keeper)
         self.tools = ChatTools(window, bridge, self.conversations, self.target, self.keeper)
         self.chat = ChatController(window, bridge, self.conversations, self.target, self.keeper, self.tools)
-        self.consent = Consent(window, bridge, self.conversations, self.target)
+        self.consent = Consent(window, bridge, self.conversations, self.target, self.chat)
         SpeedUpController(window, bridge, self.keeper)
 
     def start(self, target: str) -> None:

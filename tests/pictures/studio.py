@@ -22,6 +22,7 @@ from engine.values.comparison import Comparison, ComparisonStep, RunFigures, Sid
 from engine.values.config import AUTOMATIC, SpeculationSettings
 from engine.values.events import Event
 from engine.values.targets import HubFiles
+from tests.fakes.ear import Ear
 from tests.pictures.animation import in_few_colours
 from tests.pictures.content import COMPARED_TEXT, HUB_FILES, HUB_MODELS, HUB_SPEEDS, form_offers
 
@@ -85,8 +86,11 @@ class Studio:
         self.app = WiredWindow(
             open_window(application, folder), folder, SpeculationSettings(drafter=drafter), make_bridge=make_bridge
         )
-        self.events: list[Event] = []
-        self.app.bridge.happened.connect(self.events.append)
+        self._ear = Ear(self.app.bridge)
+
+    @property
+    def events(self) -> list[Event]:
+        return self._ear.events
 
     @property
     def window(self) -> MainWindow:

@@ -15,9 +15,10 @@ from app.features.controller import Controller
 from app.main_window import MainWindow
 from app.widgets.toast import Toast
 from app.widgets.transcript.answers import grouped, unanswered
-from engine import ContinueReply, EditPrompt, Regenerate
 from engine.values.conversations import Message, Role
-from engine.values.events import ConversationForgotten, EverythingForgotten, Failed, MessageDeleted
+from engine.values.events import ConversationForgotten, EverythingForgotten, MessageDeleted
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate
+from engine.values.requests import Failure
 
 
 class BranchController(Controller):
@@ -54,8 +55,8 @@ class BranchController(Controller):
     def _regenerate(self, message_id: int, seed: int | None = None) -> None:
         message = self._shown(message_id)
         if message is not None and not self._consent.is_asked_first(partial(self._regenerate, message_id, seed)):
-            command = Regenerate(message.conversation_id, self._chat.reply_settings, message_id, seed)
-            self._write(command, self._prompt_of(message))
+            order = Regenerate(message.conversation_id, self._chat.reply_settings, message_id, seed)
+            self._write(order, self._prompt_of(message))
 
     def _prompt_of(self, message: Message) -> int | None:
         """The id of the prompt that the answer with this message replies to."""
@@ -70,18 +71,18 @@ class BranchController(Controller):
         if not messages or messages[-1].role is Role.USER or self._consent.is_asked_first(self._continue):
             return
         last = messages[-1]
-        command = ContinueReply(last.conversation_id, self._chat.reply_settings)
+        order = ContinueReply(last.conversation_id, self._chat.reply_settings)
         if calls := unanswered(messages):
-            if self._chat.answer(command, last.id, calls=calls):
+            if self._chat.answer(order, last.id, calls=calls):
                 self._transcript.resume_answer()
         elif last.role is Role.TOOL:
-            self._write(command, last.id)
+            self._write(order, last.id)
         else:
-            self._write(command, last.parent_id, last)
+            self._write(order, last.parent_id, last)
 
-    def _write(self, command: Regenerate | ContinueReply, prompt_id: int | None, begun: Message | None = None) -> None:
+    def _write(self, order: Regenerate | ContinueReply, prompt_id: int | None, begun: Message | None = None) -> None:
         text, thoughts = ("", ()) if begun is None else (begun.text, begun.thoughts)
-        if self._chat.answer(command, prompt_id, text, thoughts):
+        if self._chat.answer(order, prompt_id, text, thoughts):
             self._transcript.cut_after(prompt_id)
             self._transcript.resume_answer()
             self._transcript.begin_reply(text, thoughts)
@@ -95,19 +96,17 @@ class BranchController(Controller):
             if self._consent.is_asked_first(partial(self._edit_prompt, message_id, prompt)):
                 return
             pictures = self._window.pictures.fresh_in(prompt)
-            command = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings, pictures)
-            request = self._chat.answer(command)
+            order = EditPrompt(message.conversation_id, message_id, prompt, self._chat.reply_settings, pictures)
+            request = self._chat.answer(order)
             if request is None:
                 return
-            request.failed.connect(self._revise_again)
+            request.failed.connect(partial(self._revise_again, message_id, prompt))
         self._transcript.message_actions.end_revision(message_id)
 
-    @Slot(object)
-    def _revise_again(self, failed: Failed) -> None:
-        """Reopens an edited prompt that was not stored, so that nothing the user wrote is lost."""
-        command = failed.command
-        if isinstance(command, EditPrompt) and self._shown(command.message_id):
-            self._transcript.message_actions.revise(command.message_id, command.prompt)
+    def _revise_again(self, message_id: int, prompt: str, _failure: Failure) -> None:
+        """The prompt was not stored: nothing the user wrote is lost."""
+        if self._shown(message_id):
+            self._transcript.message_actions.revise(message_id, prompt)
 
     @Slot(int)
     def _show_branch(self, message_id: int) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
-from app.engine_bridge import EngineBridge, Posted
+from app.engine_bridge import EngineBridge, Request
 from app.features.chat.chat_tools import ChatTools
 from app.features.chats.conversations import UNDO_MS, ConversationsController
 from app.features.controller import Controller
@@ -21,36 +22,34 @@ from app.text.places import host_words
 from app.text.tool_calls import CallPhase
 from app.widgets.transcript.answers import Siblings
 from app.widgets.transcript.virtual_column import RowPlace
-from engine import Command, ContinueReply, EditPrompt, OwnSampling, Regenerate, ReplySettings, Send
+from engine import OwnSampling, ReplySettings
 from engine.values.comparison import ChatSampling
 from engine.values.conversations import Message
+from engine.values.errors import Cancelled
 from engine.values.events import (
-    ContextTrimmed,
     ConversationForgotten,
     ConversationOpened,
-    Event,
     EverythingForgotten,
-    Failed,
     MessageDeleted,
     MessageStored,
-    PromptProgress,
     PromptStored,
-    ReplyCall,
     ReplyFinished,
-    ReplyStarted,
-    ReplyText,
-    ReplyThought,
-    ReplyWaits,
     ToolFinished,
 )
+from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, ReplyOrder, Send
 from engine.values.prompts import MOST_FILES, MOST_PASTED, with_names
 from engine.values.replies import OriginRun, Thought
+from engine.values.requests import Failure
 from engine.values.tools import Outcome, ToolCall
 
 
 @dataclass
-class _GrowingReply:
-    request: Posted
+class _Answer:
+    """What was asked, until it is answered: by one reply, or by several with calls of tools between them."""
+
+    number: int
+    request: Request[None]
     conversation_id: int | None  # None until a new conversation is stored
     incognito: bool = False  # if it begins a conversation
     prompt: str | None = None  # that was sent; None if an earlier one is answered
@@ -58,22 +57,15 @@ class _GrowingReply:
     begun: str = ""  # the reply that it continues
     thoughts: tuple[Thought, ...] = ()  # of that
     is_forgotten: bool = False  # with its conversation
-    pieces: list[ReplyText | ReplyThought] = field(default_factory=list)
+    so_far: ReplySoFar = ReplySoFar()  # of the reply that is being written
     origins: list[OriginRun] = field(default_factory=list)  # of its text
     calls: tuple[ToolCall, ...] = ()  # of the reply before, that have no result yet
-    is_calling: bool = False  # it is writing a call
     is_between: bool = False  # nothing is being written: calls are carried out
-    waits_for: str = ""  # in words, until it can begin
 
     def rest(self, message: Message) -> None:
         """A part of the answer is whole, and others follow."""
         self.prompt_id, self.begun, self.thoughts = message.id, "", ()
-        self.pieces, self.origins = [], []
-        self.is_calling, self.is_between = False, True
-
-    @property
-    def text(self) -> str:
-        return "".join(each.text for each in self.pieces if isinstance(each, ReplyText))
+        self.so_far, self.origins, self.is_between = ReplySoFar(), [], True
 
 
 @dataclass(frozen=True)
@@ -100,9 +92,17 @@ class ChatController(Controller):
 
     Signals:
         next_chat_changed(): the next chat begins with other settings, or others are the defaults.
+        began(): an answer was asked for.
+        writing_began(): the first word of a reply is there.
+        repeats(int): the reply that is being written, in this conversation, repeats itself without end.
+        ended(object): the answer is there, or the Failure that ended it.
     """
 
     next_chat_changed = Signal()
+    began = Signal()
+    writing_began = Signal()
+    repeats = Signal(int)
+    ended = Signal(object)
 
     def __init__(
         self,
@@ -118,7 +118,8 @@ class ChatController(Controller):
         self._conversations = conversations
         self._target = target
         self._keeper = keeper
-        self._reply: _GrowingReply | None = None
+        self._reply: _Answer | None = None
+        self._numbers = count()
         self._tools = tools
         self._finished: list[Message] = []  # of the last answer
         self._shown_left_out = 0  # messages of the open conversation, as the user was shown
@@ -129,6 +130,13 @@ class ChatController(Controller):
         window.conversations.deleted.connect(self._stop_reply_in)
         window.signs.writing_requested.connect(self._open_written)
         bridge.listen(ConversationOpened, self._on_opened)
+        bridge.listen(ConversationForgotten, self._on_forgotten)
+        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
+        bridge.listen(MessageDeleted, self._on_deleted)
+        bridge.listen(PromptStored, self._on_prompt_stored)
+        bridge.listen(MessageStored, self._on_stored)
+        bridge.listen(ReplyFinished, self._on_finished)
+        bridge.listen(ToolFinished, self._on_result)
 
     @property
     def reply_settings(self) -> ReplySettings:
@@ -169,12 +177,12 @@ class ChatController(Controller):
 
     def answer(
         self,
-        command: Regenerate | EditPrompt | ContinueReply,
+        order: Regenerate | EditPrompt | ContinueReply,
         prompt_id: int | None = None,
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
         calls: tuple[ToolCall, ...] = (),
-    ) -> Posted | None:
+    ) -> Request[None] | None:
         """Has a reply written in the open conversation; None if one is under way or no model is loaded. `prompt_id` is
         the message that is answered, if it is stored already, and `begun` the reply that is continued, with its
         `thoughts`. `calls` are carried out first."""
@@ -185,11 +193,11 @@ class ChatController(Controller):
             self._window.toasts.show_info(self.tr("The model is still loading; try again when it is ready."))
             return None
         open_id = self._conversations.open_id
-        request = self._bridge.post(command)
-        reply = _GrowingReply(request, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts)
+        reply = self._asked(order, open_id, prompt_id=prompt_id, begun=begun, thoughts=thoughts)
         reply.is_between = bool(calls)
         self._await(reply, calls)
-        return self._begin_reply(reply)
+        self._begin_reply(reply)
+        return reply.request
 
     # What the user wants
 
@@ -198,7 +206,7 @@ class ChatController(Controller):
         open_id = self._conversations.open_id
         new = self.new_chat
         incognito = self._conversations.is_incognito and open_id is None
-        command = Send(
+        order = Send(
             prompt,
             open_id,
             self.reply_settings,
@@ -209,7 +217,7 @@ class ChatController(Controller):
             pictures=self._window.pictures.fresh_in(prompt),
             folder_id=self._conversations.folder_id,
         )
-        self._begin_reply(_GrowingReply(self._bridge.post(command), open_id, incognito, prompt))
+        self._begin_reply(self._asked(order, open_id, incognito, prompt))
 
     @Slot()
     def _stop(self) -> None:
@@ -236,39 +244,53 @@ class ChatController(Controller):
 
     # What the engine says
 
-    def _on_event(self, event: Event) -> None:
-        match event:
-            case ConversationForgotten(summary):
-                if self._reply is not None and self._reply.conversation_id == summary.id:
-                    self._reply.request.stop()
-                    self._reply.is_forgotten = True
-            case EverythingForgotten():
-                self._finished.clear()
-                self.next_chat = None
-            case MessageDeleted():
-                self._finished.clear()  # it may be one of them
-            case PromptStored(message, siblings):
-                self._on_prompt_stored(message, siblings)
-            case MessageStored(held_id, message, siblings):
-                self._on_stored(held_id, message, siblings)
-            case ReplyStarted():
-                self._on_started(event)
-                self._show_left_out(event.conversation_id, event.left_out_messages)
-            case ContextTrimmed(conversation_id, left_out_messages):
-                self._show_left_out(conversation_id, left_out_messages)
-            case PromptProgress():
-                if event.conversation_id == self._conversations.open_id:
-                    self._window.transcript.show_prompt_progress(event.num_evaluated, event.num_total)
-            case ReplyWaits(conversation_id, sentence):
-                self._on_waiting(conversation_id, sentence)
-            case ReplyText() | ReplyThought():
-                self._on_piece(event)
-            case ReplyCall():
-                self._on_call(event)
-            case ReplyFinished(message, siblings):
-                self._on_finished(message, siblings)
-            case ToolFinished(message, siblings):
-                self._on_result(message, siblings)
+    def _on_forgotten(self, event: ConversationForgotten) -> None:
+        if self._reply is not None and self._reply.conversation_id == event.conversation.id:
+            self._reply.request.stop()
+            self._reply.is_forgotten = True
+
+    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+        self._finished.clear()
+        self.next_chat = None
+
+    def _on_deleted(self, _event: MessageDeleted) -> None:
+        self._finished.clear()  # it may be one of them
+
+    @Slot(object)
+    def _on_progress(self, so_far: ReplySoFar) -> None:
+        reply = self._reply
+        if reply is None:
+            return
+        before, reply.so_far = reply.so_far, so_far
+        if not so_far.waits_for:
+            if reply.prompt_id is None or reply.is_between:
+                reply.prompt_id = so_far.prompt_id
+            reply.is_between = False
+        pieces = so_far.since(before.num_pieces)
+        reply.origins += [run for each in pieces if isinstance(each, TextPiece) for run in each.origins]
+        self._show_left_out(so_far.conversation_id, so_far.num_left_out)
+        if so_far.conversation_id == self._conversations.open_id:
+            self._show_progress(before, so_far, pieces, reply.origins)
+        if pieces and not before.num_pieces:
+            self.writing_began.emit()
+        if so_far.repeats and not before.repeats:
+            self.repeats.emit(so_far.conversation_id)
+
+    def _show_progress(
+        self, before: ReplySoFar, so_far: ReplySoFar, pieces: Sequence[Piece], origins: list[OriginRun]
+    ) -> None:
+        transcript, target = self._window.transcript, self._target.in_use
+        if so_far.waits_for != before.waits_for:
+            transcript.show_waiting(so_far.waits_for)
+        if so_far.num_read != before.num_read:
+            transcript.show_prompt_progress(so_far.num_read, so_far.num_to_read)
+        for piece in pieces:
+            self._show_piece(piece)
+        if so_far.is_calling and not before.is_calling:
+            transcript.show_calling()
+        if pieces and target is not None:
+            host = "" if target.server is None else target.server.host
+            self._window.meter.show_live(so_far.figures, target.context_size, origins, host)
 
     def kept(self) -> _Kept:
         transcript = self._window.transcript
@@ -325,22 +347,22 @@ class ChatController(Controller):
                 messages = (*messages[: ids.index(message.parent_id) + 1], message)
         return messages
 
-    def _show_growing(self, reply: _GrowingReply) -> None:
+    def _show_growing(self, reply: _Answer) -> None:
         transcript = self._window.transcript
         transcript.resume_answer()
         if reply.is_between and reply.calls:
             return
         transcript.begin_reply(reply.begun, reply.thoughts)
-        for piece in reply.pieces:
+        for piece in reply.so_far.since(0):
             self._show_piece(piece)
         transcript.show_pending()
-        if reply.is_calling:
+        if reply.so_far.is_calling:
             transcript.show_calling()
-        if reply.waits_for:
-            transcript.show_waiting(reply.waits_for)
+        if reply.so_far.waits_for:
+            transcript.show_waiting(reply.so_far.waits_for)
 
-    def _on_prompt_stored(self, message: Message, siblings: tuple[int, ...]) -> None:
-        reply = self._reply
+    def _on_prompt_stored(self, event: PromptStored) -> None:
+        reply, message = self._reply, event.message
         if reply is None:  # it was stopped before the store had it
             if message.conversation_id == self._conversations.open_id:
                 self._conversations.read(message.conversation_id)
@@ -359,58 +381,26 @@ class ChatController(Controller):
             if not self._window.transcript.cut_after(message.parent_id):
                 self._conversations.read(message.conversation_id)  # another branch is shown
                 return
-            self._window.transcript.append_message(message, siblings)
+            self._window.transcript.append_message(message, event.siblings)
         self._window.transcript.begin_reply()
 
-    def _on_stored(self, held_id: int, message: Message, siblings: tuple[int, ...]) -> None:
+    def _on_stored(self, event: MessageStored) -> None:
         """It is another message now only by its id."""
+        held_id, message = event.held_id, event.message
         if self._reply is not None and self._reply.prompt_id == held_id:
             self._reply.prompt_id = message.id
         self._finished = [message if each.id == held_id else each for each in self._finished]
         if message.conversation_id == self._conversations.open_id:
-            self._window.transcript.update_message(held_id, message, siblings)
+            self._window.transcript.update_message(held_id, message, event.siblings)
 
-    def _on_piece(self, event: ReplyText | ReplyThought) -> None:
-        if self._reply is not None:
-            self._reply.pieces.append(event)
-            self._reply.origins += event.origins if isinstance(event, ReplyText) else ()
-        if event.conversation_id == self._conversations.open_id:
-            self._show_piece(event)
-            if self._target.in_use is not None and self._reply is not None:
-                target = self._target.in_use
-                host = "" if target.server is None else target.server.host
-                self._window.meter.show_live(event.figures, target.context_size, self._reply.origins, host)
-
-    def _show_piece(self, event: ReplyText | ReplyThought) -> None:
-        if isinstance(event, ReplyText):
-            self._window.transcript.append_reply_text(event.text, event.origins)
+    def _show_piece(self, piece: Piece) -> None:
+        if isinstance(piece, TextPiece):
+            self._window.transcript.append_reply_text(piece.text, piece.origins)
         else:
-            self._window.transcript.append_thought(event.piece)
+            self._window.transcript.append_thought(piece)
 
-    def _on_call(self, event: ReplyCall) -> None:
-        if self._reply is not None:
-            is_new, self._reply.is_calling = not self._reply.is_calling, True
-            if is_new and event.conversation_id == self._conversations.open_id:
-                self._window.transcript.show_calling()
-
-    def _on_waiting(self, conversation_id: int, sentence: str) -> None:
-        """Until it can begin."""
-        if self._reply is not None and self._reply.conversation_id == conversation_id:
-            self._reply.waits_for = sentence
-        if conversation_id == self._conversations.open_id:
-            self._window.transcript.show_waiting(sentence)
-
-    def _on_started(self, event: ReplyStarted) -> None:
-        reply = self._reply
-        if reply is None:
-            return
-        if reply.waits_for:
-            self._on_waiting(event.conversation_id, "")
-        if reply.prompt_id is None or reply.is_between:
-            reply.prompt_id = event.parent_id
-        reply.is_between = False
-
-    def _on_finished(self, message: Message, siblings: tuple[int, ...]) -> None:
+    def _on_finished(self, event: ReplyFinished) -> None:
+        message = event.message
         if self._reply is not None and self._reply.conversation_id != message.conversation_id:
             return  # a program's, while this one waits
         if self._reply is None or not self._is_part(message):
@@ -425,11 +415,12 @@ class ChatController(Controller):
             if self._is_elsewhere(message):
                 self._conversations.read(message.conversation_id)
                 return
-            self._window.transcript.finish_reply(message, siblings)
+            self._window.transcript.finish_reply(message, event.siblings)
             self._show_speed()
 
-    def _on_result(self, message: Message, siblings: tuple[int, ...]) -> None:
-        reply, result = self._reply, message.result
+    def _on_result(self, event: ToolFinished) -> None:
+        message, reply = event.message, self._reply
+        result = message.result
         if reply is None or result is None:
             return
         self._finished.append(message)
@@ -440,47 +431,70 @@ class ChatController(Controller):
         if self._is_elsewhere(message):
             self._conversations.read(message.conversation_id)
             return
-        self._window.transcript.add_result(message, siblings)
+        self._window.transcript.add_result(message, event.siblings)
         if not reply.calls and result.outcome is not Outcome.STOPPED:
             self._window.transcript.begin_reply()  # the next reply is being prepared
 
-    def _on_ended(self, command: Command) -> None:
+    def _on_answered(self, number: int, _answer: None) -> None:
+        self._on_ended(number)
+        self.ended.emit(None)
+
+    def _on_failed(self, number: int, failure: Failure) -> None:
+        if failure.is_stopped and issubclass(failure.error, Cancelled):
+            self._on_ended(number)
+        elif self._reply is None or self._reply.number != number:  # the reply itself ended well
+            self._window.toasts.show_error(failure.sentence)
+        else:
+            self._on_broken(self._reply, failure.sentence)
+        self.ended.emit(failure)
+
+    def _on_ended(self, number: int) -> None:
         """Also where the last reply called tools and none followed, or it was stopped before its first word."""
         reply = self._reply
-        if reply is not None and reply.request.command is command:
-            self._end_reply()
-            self._window.transcript.end_answer()
-            self._show_speed()
-            if reply.prompt is not None and reply.prompt_id is None and not reply.is_forgotten:
-                self._give_back(reply, reply.prompt)  # it was stopped before anybody had begun with it
-            if not self._finished and reply.conversation_id == self._conversations.open_id is not None:
-                self._conversations.read(self._conversations.open_id)  # what was to be written again is back
-
-    @Slot(object)
-    def _on_failed(self, failed: Failed) -> None:
-        reply = self._reply
-        if reply is None or reply.request.command != failed.command:  # the reply itself ended well
-            self._window.toasts.show_error(failed.sentence)
+        if reply is None or reply.number != number:
             return
+        self._end_reply()
+        self._window.transcript.end_answer()
+        self._show_speed()
+        if reply.prompt is not None and reply.prompt_id is None and not reply.is_forgotten:
+            self._give_back(reply, reply.prompt)  # it was stopped before it was stored
+        if not self._finished and reply.conversation_id == self._conversations.open_id is not None:
+            self._conversations.read(self._conversations.open_id)  # what was to be written again is back
+
+    def _on_broken(self, reply: _Answer, sentence: str) -> None:
         self._end_reply()
         self._window.transcript.end_answer()
         if not reply.is_forgotten:  # else there is nothing to show or give back
             self._show_stored(reply)
-            self._window.toasts.show_error(failed.sentence)
+            self._window.toasts.show_error(sentence)
 
     # Helpers
 
-    def _begin_reply(self, reply: _GrowingReply) -> Posted:
+    def _asked(
+        self,
+        order: ReplyOrder,
+        conversation_id: int | None,
+        incognito: bool = False,
+        prompt: str | None = None,
+        prompt_id: int | None = None,
+        begun: str = "",
+        thoughts: tuple[Thought, ...] = (),
+    ) -> _Answer:
+        request, number = self._bridge.ask(self._bridge.engine.chat.answer, order), next(self._numbers)
+        request.progressed.connect(self._on_progress)
+        request.answered.connect(partial(self._on_answered, number))
+        request.failed.connect(partial(self._on_failed, number))
+        return _Answer(number, request, conversation_id, incognito, prompt, prompt_id, begun, thoughts)
+
+    def _begin_reply(self, reply: _Answer) -> None:
         self._reply = reply
         self._finished = []
-        reply.request.failed.connect(self._on_failed)
-        reply.request.finished.connect(partial(self._on_ended, reply.request.command))
         self._show_speed()
         self._show_writing()
         self._window.set_busy(True)
-        return reply.request
+        self.began.emit()
 
-    def _await(self, reply: _GrowingReply, calls: tuple[ToolCall, ...]) -> None:
+    def _await(self, reply: _Answer, calls: tuple[ToolCall, ...]) -> None:
         """These are about to be carried out."""
         reply.calls = calls
         for each in calls:
@@ -493,16 +507,16 @@ class ChatController(Controller):
         self._show_writing()
         self._window.set_busy(False)
 
-    def _show_stored(self, reply: _GrowingReply) -> None:
+    def _show_stored(self, reply: _Answer) -> None:
         """After a failure: the prompt at least, and the reply that was there before regenerating."""
         if reply.prompt is not None and reply.prompt_id is None:
             self._give_back(reply, reply.prompt)
-        if reply.text:
-            self._offer_copy(self.tr("The unfinished reply was not kept."), reply.text)
+        if text := reply.so_far.text:
+            self._offer_copy(self.tr("The unfinished reply was not kept."), text)
         if reply.conversation_id is not None and reply.conversation_id == self._conversations.open_id:
             self._conversations.read(reply.conversation_id)
 
-    def _give_back(self, reply: _GrowingReply, prompt: str) -> None:
+    def _give_back(self, reply: _Answer, prompt: str) -> None:
         """To the prompt box, but never in another chat."""
         open_id = self._conversations.open_id
         is_same_kind = open_id is not None or reply.incognito == self._conversations.is_incognito

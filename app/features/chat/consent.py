@@ -8,21 +8,17 @@ from functools import partial
 from PySide6.QtCore import Slot
 
 from app.engine_bridge import EngineBridge
+from app.features.chat.chat import ChatController
 from app.features.chats.conversations import ConversationsController
 from app.features.controller import Controller
 from app.features.library.target import TargetController
 from app.main_window import MainWindow
 from app.text.places import host_words, server_words
 from app.widgets.dialog_parts import ask, question_box
-from engine.values.events import (
-    ConversationOpened,
-    EverythingForgotten,
-    Failed,
-    ReplyFinished,
-    ServersListed,
-    TargetReady,
-)
+from engine.values.errors import ServerNotAgreed
+from engine.values.events import ConversationOpened, EverythingForgotten, ReplyFinished, ServersListed, TargetReady
 from engine.values.remote import RemoteServer
+from engine.values.requests import Failure
 from engine.values.serving import is_loopback
 
 
@@ -36,6 +32,7 @@ class Consent(Controller):
         bridge: EngineBridge,
         conversations: ConversationsController,
         target: TargetController,
+        chat: ChatController,
     ) -> None:
         super().__init__(window, bridge)
         self._conversations = conversations
@@ -43,12 +40,12 @@ class Consent(Controller):
         self._agreed: frozenset[str] = frozenset()  # addresses
         self._seen_by: dict[int, frozenset[str]] = {}  # addresses, by the conversations that were opened
         window.prompt_box.consent_wanted.connect(self._ask_for_prompt)
+        chat.ended.connect(self._on_ended)
         bridge.listen(ServersListed, self._on_servers)
         bridge.listen(TargetReady, self._on_ready)
-        bridge.listen(Failed, self._on_failed)
         bridge.listen(ConversationOpened, self._on_opened)
         bridge.listen(ReplyFinished, self._on_finished)
-        bridge.listen(EverythingForgotten, self._on_everything_forgotten)
+        bridge.listen(EverythingForgotten, self._on_forgotten)
 
     def is_asked_first(self, then: Callable[[], object]) -> bool:
         """Asks the user if needed, and returns whether it did; `then` is called once they agree."""
@@ -125,10 +122,12 @@ class Consent(Controller):
             self._agreed |= {server.address}
         self._show()
 
-    def _on_failed(self, failed: Failed) -> None:
+    @Slot(object)
+    def _on_ended(self, failure: Failure | None) -> None:
+        """The server may be agreed no more: its certificate is another one, for instance."""
         in_use = self._target.in_use
-        if failed.is_not_agreed and in_use is not None and in_use.server is not None:
-            self._agreed -= {in_use.server.address}  # no longer: the certificate is another one, for instance
+        if failure is not None and issubclass(failure.error, ServerNotAgreed) and in_use is not None:
+            self._agreed -= set() if in_use.server is None else {in_use.server.address}
             self._show()
 
     def _on_opened(self, event: ConversationOpened) -> None:
@@ -140,7 +139,7 @@ class Consent(Controller):
             seen = self._seen_by.get(message.conversation_id, frozenset())
             self._seen_by[message.conversation_id] = seen | {message.server}
 
-    def _on_everything_forgotten(self, _event: EverythingForgotten) -> None:
+    def _on_forgotten(self, _event: EverythingForgotten) -> None:
         self._seen_by.clear()
 
     def kept(self) -> dict[int, frozenset[str]]:

@@ -9,15 +9,15 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.engine_bridge import EngineBridge
 from app.features.chats.conversations import ConversationsController
-from app.features.controller import Controller
+from app.features.chat.chat import ChatController
+from app.features.controller import Controller, WindowPart
 from app.main_window import MainWindow
 from app.models.conversations import title_words
 from app.settings.keeper import SettingsKeeper
 from app.theme import app_icon
 from app.widgets.notice_bar import DesktopNotice
-from engine import ReplyCommand
 from engine.values.conversations import Message
-from engine.values.events import Failed, PromptStored, ReplyFinished, ReplyRepeats, ReplyStarted, ToolAsked
+from engine.values.events import ReplyFinished, ToolAsked
 from engine.values.replies import StopReason
 
 
@@ -26,49 +26,51 @@ class Notifier(Controller):
     active. A click leads to the chat."""
 
     def __init__(
-        self, window: MainWindow, bridge: EngineBridge, keeper: SettingsKeeper, notice: DesktopNotice | None = None
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        keeper: SettingsKeeper,
+        chat: ChatController,
+        notice: DesktopNotice | None = None,
     ) -> None:
         super().__init__(window, bridge)
         self._keeper = keeper
         self._notice = notice or DesktopNotice(window, app_icon())
-        self._begun_s: float | None = None
+        self._begun_s: float | None = None  # when the answer was asked for
         self._conversation_id: int | None = None  # of the reply that the notice is about
         self._notice.clicked.connect(self._open)
         window.closing.connect(self._forget)
-        bridge.listen(PromptStored, self._on_stored)
-        bridge.listen(ReplyStarted, self._on_started)
+        chat.began.connect(self._on_began)
+        chat.ended.connect(self._on_ended)
         bridge.listen(ReplyFinished, self._on_finished)
         bridge.listen(ToolAsked, self._on_asked)
-        bridge.listen(Failed, self._on_failed)
         application = QApplication.instance()
         if isinstance(application, QApplication):
             application.focusChanged.connect(self._on_focus_changed)
 
-    def _on_stored(self, _prompt: PromptStored) -> None:
+    @Slot()
+    def _on_began(self) -> None:
         self._begun_s = monotonic()
 
-    def _on_started(self, _reply: ReplyStarted) -> None:
-        if self._begun_s is None:  # it is written again
-            self._begun_s = monotonic()
+    @Slot()
+    def _on_ended(self) -> None:
+        self._begun_s = None
 
-    def _on_failed(self, failed: Failed) -> None:
-        if isinstance(failed.command, ReplyCommand):
-            self._begun_s = None
-
-    def _on_finished(self, reply: ReplyFinished) -> None:
-        message, settings = reply.message, self._keeper.settings
+    def _on_finished(self, event: ReplyFinished) -> None:
+        message = event.message
         if message.calls:  # the answer goes on
             return
+        settings = self._keeper.settings
         took_s = 0.0 if self._begun_s is None else monotonic() - self._begun_s
-        self._begun_s = None
         if settings.notify and took_s >= settings.notify_after_s and QApplication.activeWindow() is None:
             self._conversation_id = message.conversation_id
             self._notice.show(self._title(message), self._text(message.conversation_id))
 
-    def _on_asked(self, asked: ToolAsked) -> None:
+    def _on_asked(self, event: ToolAsked) -> None:
+        """Nothing goes on until the user answers."""
         if self._keeper.settings.notify and QApplication.activeWindow() is None:
-            self._conversation_id = asked.conversation_id
-            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(asked.conversation_id))
+            self._conversation_id = event.conversation_id
+            self._notice.show(self.tr("The model waits for your answer"), self._asked_in(event.conversation_id))
 
     def _title(self, message: Message) -> str:
         if message.statistics is not None and message.statistics.stop_reason is StopReason.FAILED:
@@ -108,28 +110,21 @@ class Notifier(Controller):
 SUBJECT = "repetition"
 
 
-class RepetitionController(Controller):
+class RepetitionController(WindowPart):
     """Shows a notice in the chat of the reply until it ends, or the user dismisses it. Nothing is stopped unasked."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
-        super().__init__(window, bridge)
+    def __init__(self, window: MainWindow, conversations: ConversationsController, chat: ChatController) -> None:
+        super().__init__(window)
         self._conversations = conversations
         self._repeats_in: int | None = None  # the chat of the reply; None: there is nothing to tell
         conversations.moved.connect(self._show)
-        bridge.listen(ReplyRepeats, self._on_repeating)
-        bridge.listen(ReplyFinished, self._on_finished)
-        bridge.listen(Failed, self._on_failed)
+        chat.repeats.connect(self._begin)
+        chat.ended.connect(self._end)
 
-    def _on_repeating(self, event: ReplyRepeats) -> None:
-        self._repeats_in = event.conversation_id
+    @Slot(int)
+    def _begin(self, conversation_id: int) -> None:
+        self._repeats_in = conversation_id
         self._show()
-
-    def _on_finished(self, _reply: ReplyFinished) -> None:
-        self._end()
-
-    def _on_failed(self, failed: Failed) -> None:
-        if isinstance(failed.command, ReplyCommand):
-            self._end()
 
     @Slot()
     def _show(self) -> None:

@@ -20,7 +20,6 @@ from engine import AUTOMATIC, HUB_EXAMPLES, hub_name
 from engine.values.drafters import DrafterChoice, DrafterOffer
 from engine.values.events import (
     DrafterChosen,
-    Failed,
     LearningChanged,
     SpeculationChanged,
     TargetInfo,
@@ -291,7 +290,7 @@ class DrafterController(Controller):
             self._window.toasts.show_error(failure.sentence)
 
     @Slot(object)
-    def _on_use_failed(self, failed: Failure | Failed) -> None:
+    def _on_use_failed(self, failed: Failure) -> None:
         self._trial = None
         self._window.toasts.show_error(failed.sentence)
         self.dialog.show_problem(failed.sentence)

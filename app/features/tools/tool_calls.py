@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QApplication
 
 from app.engine_bridge import EngineBridge
+from app.features.chat.chat import ChatController
 from app.features.chats.conversations import ConversationsController
 from app.features.controller import Controller
 from app.main_window import MainWindow
@@ -13,7 +14,7 @@ from app.text.tool_calls import CallPhase, question_words
 from app.text.unseen import one_line
 from app.widgets.parts import announce
 from app.widgets.toast import Toast
-from engine.values.events import ReplyStarted, ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
+from engine.values.events import ToolAsked, ToolFinished, ToolServerChanged, ToolStarted
 from engine.values.tools import Permission, ServerState
 
 _TOAST_MS = 60_000
@@ -23,7 +24,13 @@ class ToolCallsController(Controller):
     """Leads the keyboard to a question, unless something is being typed. Made after the chat controller, which has to
     show the reply first."""
 
-    def __init__(self, window: MainWindow, bridge: EngineBridge, conversations: ConversationsController) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        conversations: ConversationsController,
+        chat: ChatController,
+    ) -> None:
         super().__init__(window, bridge)
         self._conversations = conversations
         self._calls = window.transcript.calls
@@ -34,11 +41,11 @@ class ToolCallsController(Controller):
         self._calls.changed.connect(self._on_changed)
         window.call_action.triggered.connect(self._go_to_question)
         window.transcript.changed.connect(self._on_shown)
-        bridge.listen(ToolAsked, self._ask)
-        bridge.listen(ToolStarted, self._on_call_started)
-        bridge.listen(ToolFinished, self._on_call_finished)
-        bridge.listen(ToolServerChanged, self._show_start)
-        bridge.listen(ReplyStarted, self._on_reply_started)
+        chat.ended.connect(window.prompt_box.hide_hint)
+        bridge.listen(ToolAsked, self._on_asked)
+        bridge.listen(ToolStarted, self._on_started)
+        bridge.listen(ToolFinished, self._on_finished)
+        bridge.listen(ToolServerChanged, self._on_server)
 
     @Slot(str, object)
     def _answer(self, call_id: str, permission: Permission) -> None:
@@ -79,10 +86,17 @@ class ToolCallsController(Controller):
         if event.message.result is not None:
             self._calls.forget(event.message.result.call.id)
 
-    def _on_reply_started(self, _event: ReplyStarted) -> None:
-        self._window.prompt_box.hide_hint()
+    def _on_server(self, event: ToolServerChanged) -> None:
+        """A server may take long to start, before anything else is seen of the reply."""
+        if not self._window.is_busy:
+            return
+        if event.state is ServerState.STARTING:
+            words = self.tr("Starting the tool server {server}…").format(server=one_line(event.server))
+            self._window.prompt_box.show_hint(words)
+        else:
+            self._window.prompt_box.hide_hint()
 
-    def _ask(self, event: ToolAsked) -> None:
+    def _on_asked(self, event: ToolAsked) -> None:
         self._calls.set_phase(event.call.id, CallPhase.ASKED, event)
         self._asked = event
         words = question_words(event.call)
@@ -98,16 +112,6 @@ class ToolCallsController(Controller):
         if question is not None and is_home and not box.text and self._window.transcript.column.following:
             self._window.transcript.show_question()
             question.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def _show_start(self, event: ToolServerChanged) -> None:
-        """Says that a server is starting for a reply, which may take long."""
-        if not self._window.is_busy:
-            return
-        if event.state is ServerState.STARTING:
-            words = self.tr("Starting the tool server {server}…").format(server=one_line(event.server))
-            self._window.prompt_box.show_hint(words)
-        else:
-            self._window.prompt_box.hide_hint()
 
     def _end_toast(self) -> None:
         if self._toast is not None:

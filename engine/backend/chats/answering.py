@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,27 +18,26 @@ from engine.speculation.model.interface import Interrupted
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.run import PreparedReply
 from engine.speculation.replies.writing import Reply
-from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer
+from engine.values.asked import Answered, Asked, Refusal, Refused
 from engine.values.config import ReplySettings
-from engine.values.errors import MendableError, NotPossible, PromptTooLong, StoreUnusable
-from engine.values.events import (
-    AnswerEnded,
-    AnswerRefused,
-    AnswerStarted,
-    AnswerText,
-    AnswerThought,
-    Listener,
-    ReplyFinished,
-)
+from engine.values.errors import Cancelled, MendableError, NotPossible, PromptTooLong, StoreUnusable
+from engine.values.events import Listener, ReplyFinished
+from engine.values.growing_reply import GrowingReply, ReplySoFar
 from engine.values.owner import Owner
-from engine.values.replies import OriginRun, ReplyListener, ThoughtPiece, TokenLog
+from engine.values.requests import NEVER, ignore
 from engine.values.sentences import say
-from engine.values.speed import LiveFigures
 from engine.values.stop_signal import StopSignal
 
 _logger = logging.getLogger("slipstream.answering")
 _LOST = "The reply was not written to its end because of a fault in Slipstream; ask again."
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    asked: Asked
+    settings: ReplySettings
+    is_remembered: bool
+    owner: Owner
 
 
 @dataclass(frozen=True)
@@ -54,51 +53,56 @@ class Answering:
     _emit: Listener
     _catch_up: Callable[[], object]
 
-    def answer(self, command: Answer, stop: StopSignal) -> None:
-        """What the client can mend is told to it, and raises nothing."""
-        if stop.is_set():  # it went away while it waited
-            return
+    def answer(
+        self,
+        asked: Asked,
+        settings: ReplySettings,
+        is_remembered: bool,
+        owner: Owner,
+        stop: StopSignal = NEVER,
+        progress: Callable[[ReplySoFar], object] = ignore,
+    ) -> Answered:
+        """`settings`: the user's; `is_remembered`: it is stored as a chat, as if it had been written in the window.
+        Raises Refused, and Cancelled where the program has gone before its reply began."""
         try:
             self._target.require(stop)
         except MendableError as error:
-            self._emit(AnswerRefused(command.number, Refusal.NOT_READY, str(error)))
-            return
+            raise Refused(Refusal.NOT_READY, error.sentence) from error
         if self._target.local is None:  # the user agreed to send chats there, not what other programs ask
-            sentence = say("The model in use is on another server; ask that one, or choose a model on this computer.")
-            self._emit(AnswerRefused(command.number, Refusal.NOT_READY, sentence))
-            return
+            raise Refused(
+                Refusal.NOT_READY,
+                say("The model in use is on another server; ask that one, or choose a model on this computer."),
+            )
         try:
-            with self._recall.beside(command.asked.expected, command.owner, partial(self._look_up, stop)):
-                self._answer(command, self._target.local, stop)
-        except Interrupted:  # it went away before its reply began
-            return
+            job = _Job(asked, self._settings(asked, settings), is_remembered, owner)
+            with self._recall.beside(asked.expected, owner, partial(self._look_up, stop)):
+                return self._answer(job, self._target.local, stop, progress)
+        except Interrupted:
+            raise Cancelled("The program that asked for this reply has gone.") from None
         except MendableError as error:
-            self._emit(AnswerRefused(command.number, _refusal_of(error), str(error)))
+            raise Refused(_refusal_of(error), error.sentence) from error
 
-    def _answer(self, command: Answer, local: Local, stop: StopSignal) -> None:
-        asked, writer = command.asked, local.writer
-        settings = self._settings(command)
-        prepared = self._undisturbed(partial(_prepared, asked, settings, writer, command.owner), stop)
-        kept = self._keep(asked, stop) if command.is_remembered and prepared.turns else None
+    def _answer(self, job: _Job, local: Local, stop: StopSignal, progress: Callable[[ReplySoFar], object]) -> Answered:
+        asked, settings, writer = job.asked, job.settings, local.writer
+        prepared = self._undisturbed(partial(_prepared, asked, settings, writer, job.owner), stop)
+        kept = self._keep(asked, stop) if job.is_remembered and prepared.turns else None
         learns = kept is not None and settings.learns
         settings = replace(
             settings,
             learns=learns,
             keeps_distributions=learns and not asked.begun and self._learning.wants_distributions,
         )
-        events = _AnswerEvents(command.number, self._emit)
         with self._target.watched():
-            reply = writer.write(prepared, settings, stop, events, self._precedence)
+            reply = writer.write(prepared, settings, stop, GrowingReply(progress), self._precedence)
         if kept is not None:
-            self._remember(command, local, kept, prepared, reply, learns)
+            self._remember(job, local, kept, prepared, reply, learns)
         failure = "" if reply.failure is None else str(reply.failure)
         if reply.failure is not None and not isinstance(reply.failure, MendableError):
             failure = _LOST
-        said = reply.text, reply.thoughts, reply.calls, reply.statistics
-        self._emit(AnswerEnded(command.number, *said, failure))
-        if reply.failure is not None and failure is _LOST:
-            raise reply.failure
-        self._target.prove()
+            _logger.error("a reply for a program failed", exc_info=reply.failure)
+        else:
+            self._target.prove()
+        return Answered(reply.text, reply.thoughts, reply.calls, reply.statistics, failure)
 
     def _undisturbed(self, prepare: Callable[[StopSignal], PreparedReply], stop: StopSignal) -> PreparedReply:
         """Anew after each break. Raises Interrupted when `stop` gets set."""
@@ -116,9 +120,8 @@ class Answering:
             raise Interrupted
         self._precedence.give_way()
 
-    def _settings(self, command: Answer) -> ReplySettings:
-        """Those of the user, with what the client sets over them. Raises SettingInvalid."""
-        asked, settings = command.asked, command.settings
+    def _settings(self, asked: Asked, settings: ReplySettings) -> ReplySettings:
+        """The user's, with what the program sets over them. Raises SettingInvalid."""
         chosen: dict[str, Any] = dict(asked.sampling)
         sampling = replace(self._target.options.sampling or settings.sampling, **chosen)
         return replace(
@@ -141,14 +144,20 @@ class Answering:
             return None
 
     def _remember(
-        self, command: Answer, local: Local, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool
+        self, job: _Job, local: Local, kept: Kept, prepared: PreparedReply, reply: Reply, learns: bool
     ) -> None:
-        asked = command.asked
+        asked = job.asked
         number = self._keeper.begin_reply()
         whole = ReplyToKeep(
-            *(number, kept.conversation_id, kept.prompt.id, asked.begun + reply.text, reply.thoughts),
-            replace(reply.statistics, origins=() if asked.begun else reply.statistics.origins),
-            *(local.writer.target_name, local.source.identity or None, reply.calls),
+            number=number,
+            conversation_id=kept.conversation_id,
+            prompt_id=kept.prompt.id,
+            text=asked.begun + reply.text,
+            thoughts=reply.thoughts,
+            statistics=replace(reply.statistics, origins=() if asked.begun else reply.statistics.origins),
+            target_name=local.writer.target_name,
+            target_identity=local.source.identity or None,
+            calls=reply.calls,
         )
         try:
             message = self._keeper.finish(whole)
@@ -158,8 +167,8 @@ class Answering:
         self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._remembering.note(asked.client, asked.turns, kept, message)
         if learns and message.id > 0 and not asked.begun:
-            self._recall.add(kept.prompt, owner=command.owner)
-            self._recall.add(message, reply.tokens, command.owner)
+            self._recall.add(kept.prompt, owner=job.owner)
+            self._recall.add(message, reply.tokens, job.owner)
             self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
             self._catch_up()
 
@@ -179,34 +188,15 @@ def _prepared(
     is_past = bool(asked.begun) or asked.must_call is not None  # its thoughts
     thinks = False if is_past else settings.asks_to_think
     return writer.prepare(
-        *(asked.turns, None, asked.begun, (), thinks, asked.tools),
+        asked.turns,
+        begun=asked.begun,
+        thinks=thinks,
+        tools=asked.tools,
         keeps_all=True,
         must_call=asked.must_call,
         owner=owner,
         stop=stop,
     )
-
-
-@dataclass
-class _AnswerEvents(ReplyListener):
-    number: int
-    emit: Listener
-    _logs: list[TokenLog] = field(default_factory=list)  # of the text that follows
-
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:  # noqa: ARG002
-        self.emit(AnswerStarted(self.number, num_tokens))
-
-    def on_logs(self, logs: tuple[TokenLog, ...]) -> None:
-        self._logs += logs
-
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
-        logs = tuple(self._logs)
-        self._logs.clear()
-        self.emit(AnswerText(self.number, text, logs))
-
-    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
-        if piece.text:
-            self.emit(AnswerThought(self.number, piece.text))
 
 
 def _refusal_of(error: MendableError) -> Refusal:

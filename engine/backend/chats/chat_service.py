@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
-from engine.backend.chats.answering import Answering
 from engine.backend.chats.calling import Calling, fitted, fitted_anywhere
-from engine.backend.chats.embedding import Embedding
 from engine.backend.chats.message_keeper import MessageKeeper, ReplyToKeep
 from engine.backend.chats.open_chats import OpenChats
 from engine.backend.chats.prompt_cache_keeper import PromptCacheKeeper
-from engine.backend.chats.reply_events import ReplyEvents
 from engine.backend.chats.target_in_use import TargetInUse
 from engine.backend.chats.turns import check_own, is_prompt
 from engine.backend.storage import Repository
@@ -24,25 +21,17 @@ from engine.backend.teaching.recall import Recall
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.model.loading import effective_system_prompt
 from engine.speculation.replies.run import PreparedReply
-from engine.speculation.replies.thoughts import joined_replies
 from engine.speculation.replies.writing import AnyWriter, Prepared, Reply
-from engine.values.commands import (
-    Answer,
-    ChatCommand,
-    ContinueReply,
-    EditPrompt,
-    Embed,
-    Regenerate,
-    ReplyCommand,
-    Send,
-)
 from engine.values.config import OwnSampling, ReplySettings
 from engine.values.conversations import Conversation, Message, Role
 from engine.values.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
 from engine.values.events import ConversationChanged, Listener, PromptStored, ReplyFinished
+from engine.values.growing_reply import GrowingReply, ReplySoFar, joined_replies
 from engine.values.logged import Loggable
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, ReplyOrder, Send
 from engine.values.origins import TARGET
-from engine.values.replies import OriginRun, ReplyStatistics, StopReason, Thought
+from engine.values.replies import OriginRun, ReplyStatistics, StopReason
+from engine.values.requests import NEVER, ignore
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import MOST_TURNS, Tool
 
@@ -52,7 +41,7 @@ _LEFT_OUT = "[This result is left out, because the context is full.]"
 
 @dataclass(frozen=True)
 class ChatService:
-    """Carries out commands that need the target: prompts, replies, comparisons. All methods run on one thread."""
+    """All methods run on one thread."""
 
     _repository: Repository
     _recall: Recall
@@ -62,130 +51,125 @@ class ChatService:
     _chats: OpenChats
     _prompt_cache: PromptCacheKeeper
     _calling: Calling
-    _answering: Answering
-    embedding: Embedding
-    _keep_part: Callable[[ReplyToKeep], object]  # `MessageKeeper.keep` on its thread
-    _emit: Listener
-    _catch_up: Callable[[], object]  # `Upkeep.catch_up` on its thread
+    keep_part: Callable[[ReplyToKeep], object]  # `MessageKeeper.keep` on its thread
+    emit: Listener
+    catch_up: Callable[[], object]  # `Upkeep.catch_up` on its thread
 
-    def handle(self, command: ChatCommand, stop: StopSignal) -> None:
-        with self._learning.pause():
-            match command:
-                case Answer():
-                    self._answering.answer(command, stop)
-                case Embed():
-                    self.embedding.embed(command, stop)
-                case ReplyCommand():
-                    self.target.require(stop)
-                    self.target.check_agreed()
-                    self._prompt_cache.begin()
-                    with self.target.watched(), _heard():
-                        self._write(command, stop)
-                    self.target.prove()
+    def answer(
+        self, order: ReplyOrder, stop: StopSignal = NEVER, progress: Callable[[ReplySoFar], object] = ignore
+    ) -> None:
+        """Returns when the reply is stored, and those that follow its calls. Facts tell of each message that is stored.
+        Raises MendableError, also if a reply ended with an error; what was written until then is stored."""
+        self.target.require(stop)
+        self.target.check_agreed()
+        self._prompt_cache.begin()
+        with self.target.watched(), _heard():
+            self._write(order, _Caller(stop, progress))
+        self.target.prove()
 
-    def _write(self, command: ReplyCommand, stop: StopSignal) -> None:
-        match command:
-            case Send() | EditPrompt() if (ahead := self._keeper.take_ahead(stop)) is not None:
-                self._answer_ahead(command, ahead, stop)
+    def _write(self, order: ReplyOrder, caller: _Caller) -> None:
+        match order:
+            case Send() | EditPrompt() if (ahead := self._keeper.take_ahead(caller.stop)) is not None:
+                self._answer_ahead(order, ahead, caller)
             case Send():
-                self._send(command, stop)
+                self._send(order, caller)
             case Regenerate():
-                self._regenerate(command, stop)
+                self._regenerate(order, caller)
             case EditPrompt():
-                self._edit(command, stop)
+                self._edit(order, caller)
             case ContinueReply():
-                self._continue(command, stop)
+                self._continue(order, caller)
 
     @property
     def _writer(self) -> AnyWriter:
         return self.target.loaded.writer
 
-    def _send(self, command: Send, stop: StopSignal) -> None:
-        if command.conversation_id is not None:
-            conversation = self._chats.open(command.conversation_id)
-            self._ask(conversation, conversation.messages, command, stop)
+    def _send(self, order: Send, caller: _Caller) -> None:
+        if order.conversation_id is not None:
+            conversation = self._chats.open(order.conversation_id)
+            self._ask(conversation, conversation.messages, order, caller)
             return
-        system_prompt = command.system_prompt
-        if not command.has_own_system_prompt:
+        system_prompt = order.system_prompt
+        if not order.has_own_system_prompt:
             system_prompt = effective_system_prompt(system_prompt, self.target.options)
-        offer = self._offer(command.settings, command.sampling, stop)
-        prepared = self._prepare_prompt(system_prompt, (), command, None, offer)
-        summary = self._keeper.begin(command, system_prompt, stop.is_set)
-        conversation = Conversation(summary, system_prompt, (), command.sampling)
-        self._ask(conversation, (), command, stop, (prepared, offer))
+        offer = self._offer(order.settings, order.sampling, caller.stop)
+        prepared = self._prepare_prompt(system_prompt, (), order, None, offer)
+        summary = self._keeper.begin(order, system_prompt, caller.stop.is_set)
+        conversation = Conversation(summary, system_prompt, (), order.sampling)
+        self._ask(conversation, (), order, caller, (prepared, offer))
 
-    def _edit(self, command: EditPrompt, stop: StopSignal) -> None:
-        conversation = self._chats.open_branch(command.conversation_id, command.message_id)
+    def _edit(self, order: EditPrompt, caller: _Caller) -> None:
+        conversation = self._chats.open_branch(order.conversation_id, order.message_id)
         *branch, prompt = conversation.messages
         check_own(prompt)
-        self._ask(conversation, branch, command, stop)
+        self._ask(conversation, branch, order, caller)
 
-    def _answer_ahead(self, command: Send | EditPrompt, prompt: Message, stop: StopSignal) -> None:
+    def _answer_ahead(self, order: Send | EditPrompt, prompt: Message, caller: _Caller) -> None:
         """The prompt was stored while it waited, whatever branch is shown by now. A new conversation has the system
         prompt of the target in use now."""
         conversation_id = prompt.conversation_id
-        self._chats.turns(conversation_id).asked(command.prompt)  # raises where its pictures are not seen
-        if isinstance(command, Send) and command.conversation_id is None and not command.has_own_system_prompt:
-            told = effective_system_prompt(command.system_prompt, self.target.options)
+        self._chats.turns(conversation_id).asked(order.prompt)  # raises where its pictures are not seen
+        if isinstance(order, Send) and order.conversation_id is None and not order.has_own_system_prompt:
+            told = effective_system_prompt(order.system_prompt, self.target.options)
             conversation = self._chats.open(conversation_id)
-            if conversation.system_prompt == command.system_prompt != told:
+            if conversation.system_prompt == order.system_prompt != told:
                 self._repository.change_conversation(conversation_id, told, conversation.sampling)
         message_id = prompt.id if prompt.id > 0 else None  # what the store still refuses ends the branch that is shown
-        self._regenerate(Regenerate(conversation_id, command.settings, message_id), stop)
+        self._regenerate(Regenerate(conversation_id, order.settings, message_id), caller)
 
     def _ask(
         self,
         conversation: Conversation,
         branch: Sequence[Message],
-        command: Send | EditPrompt,
-        stop: StopSignal,
+        order: Send | EditPrompt,
+        caller: _Caller,
         begun: tuple[Prepared, _Offer] | None = None,
     ) -> None:
         """Stores a prompt at the end of the branch, and answers it."""
         conversation_id = conversation.summary.id
         if begun is None:
-            offer = self._offer(command.settings, conversation.sampling, stop)
-            prepared = self._prepare_prompt(conversation.system_prompt, branch, command, conversation_id, offer)
+            offer = self._offer(order.settings, conversation.sampling, caller.stop)
+            prepared = self._prepare_prompt(conversation.system_prompt, branch, order, conversation_id, offer)
         else:
             prepared, offer = begun
         parent_id = branch[-1].id if branch else None
-        prompt = self._keeper.add_prompt(conversation_id, parent_id, command.prompt, command.pictures)
+        prompt = self._keeper.add_prompt(conversation_id, parent_id, order.prompt, order.pictures)
         self._announce(conversation_id)
-        self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
+        self.emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
         prepared = replace(prepared, conversation=conversation_id)
-        self._answer(prepared, [*branch, prompt], conversation, offer, stop)
+        self._answer(prepared, [*branch, prompt], conversation, offer, caller)
 
     def _prepare_prompt(
         self,
         system_prompt: str,
         branch: Sequence[Message],
-        command: Send | EditPrompt,
+        order: Send | EditPrompt,
         conversation_id: int | None,
         offer: _Offer,
     ) -> Prepared:
         """Raises if the prompt cannot be answered; it must not be stored then."""
-        turns = self._chats.turns(conversation_id, command.pictures)
-        asked = [*turns.of(system_prompt, branch), turns.asked(command.prompt)]
+        turns = self._chats.turns(conversation_id, order.pictures)
+        asked = [*turns.of(system_prompt, branch), turns.asked(order.prompt)]
         prepared: Prepared = self._writer.prepare(asked, conversation_id, thinks=offer.thinks, tools=offer.tools)
         return prepared
 
-    def _regenerate(self, command: Regenerate, stop: StopSignal) -> None:
+    def _regenerate(self, order: Regenerate, caller: _Caller) -> None:
         conversation = (
-            self._chats.open(command.conversation_id)
-            if command.message_id is None
-            else self._chats.open_branch(command.conversation_id, command.message_id)
+            self._chats.open(order.conversation_id)
+            if order.message_id is None
+            else self._chats.open_branch(order.conversation_id, order.message_id)
         )
         branch = list(conversation.messages)
         while branch and not is_prompt(branch[-1]):
             branch.pop()
         if not branch:
             raise ConversationMissing("There is nothing to answer in this chat yet; write a message first.")
-        offer = self._offer(command.settings, conversation.sampling, stop)
+        offer = self._offer(order.settings, conversation.sampling, caller.stop)
         prepared = self._prepare_next(conversation, branch, offer)
-        self._answer(prepared, branch, conversation, offer, stop, seed=command.seed)
+        self._answer(prepared, branch, conversation, offer, caller, seed=order.seed)
 
-    def _continue(self, command: ContinueReply, stop: StopSignal) -> None:
-        conversation = self._chats.open(command.conversation_id)
+    def _continue(self, order: ContinueReply, caller: _Caller) -> None:
+        conversation = self._chats.open(order.conversation_id)
         if len(conversation.messages) < 2 or conversation.messages[-1].role not in (Role.ASSISTANT, Role.TOOL):
             raise NotPossible("There is no reply to continue in this chat; write a message first.")
         *branch, before = conversation.messages
@@ -193,15 +177,15 @@ class ChatService:
             raise NotPossible(
                 "This reply answers none of your messages, so it cannot be continued; write a message first."
             )
-        offer = self._offer(command.settings, conversation.sampling, stop)
+        offer = self._offer(order.settings, conversation.sampling, caller.stop)
         if before.calls or before.role is Role.TOOL:
-            self._go_on(list(conversation.messages), conversation, offer, stop)
+            self._go_on(list(conversation.messages), conversation, offer, caller)
             return
-        turns = self._chats.turns(command.conversation_id).of(conversation.system_prompt, branch)
+        turns = self._chats.turns(order.conversation_id).of(conversation.system_prompt, branch)
         prepared = self._writer.prepare(
-            turns, command.conversation_id, before.text, before.thoughts, offer.thinks, offer.tools
+            turns, order.conversation_id, before.text, before.thoughts, offer.thinks, offer.tools
         )
-        self._answer(prepared, branch, conversation, offer, stop, before)
+        self._answer(prepared, branch, conversation, offer, caller, before)
 
     def _offer(self, settings: ReplySettings, own: OwnSampling, stop: StopSignal) -> _Offer:
         """How a reply is to be written, in a chat with that sampling of its own. Raises NotPossible where tools are
@@ -226,16 +210,16 @@ class ChatService:
         branch: Sequence[Message],
         conversation: Conversation,
         offer: _Offer,
-        stop: StopSignal,
+        caller: _Caller,
         before: Message | None = None,
         seed: int | None = None,
     ) -> None:
         """Writes the reply, carries out what it calls, writes the next, until one calls nothing."""
-        reply = self._reply(prepared, branch[-1:], conversation, offer.settings, stop, before, seed)
+        reply = self._reply(prepared, branch[-1:], conversation, offer.settings, caller, before, seed)
         if reply is not None and reply.calls:
-            self._go_on([*branch, reply], conversation, offer, stop)
+            self._go_on([*branch, reply], conversation, offer, caller)
 
-    def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, stop: StopSignal) -> None:
+    def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, caller: _Caller) -> None:
         """From a branch that ends with calls, or with results."""
         local = self.target.local
         fit = fitted_anywhere if local is None else partial(fitted, local.target)
@@ -243,12 +227,12 @@ class ChatService:
             *_, reply = (each for each in branch if each.role is Role.ASSISTANT)
             done = {each.result.call for each in branch if each.result is not None}
             calls = tuple(each for each in reply.calls if each not in done)
-            branch += self._calling.carry_out(conversation, reply, branch[-1], calls, offer.tools, fit, stop)
-            if stop.is_set():
+            branch += self._calling.carry_out(conversation, reply, branch[-1], calls, offer.tools, fit, caller.stop)
+            if caller.stop.is_set():
                 return
             prepared = self._prepare_next(conversation, branch, offer)
             results = [*takewhile(lambda each: each.role is Role.TOOL, reversed(branch))][::-1]
-            next_one = self._reply(prepared, results, conversation, offer.settings, stop)
+            next_one = self._reply(prepared, results, conversation, offer.settings, caller)
             if next_one is None or not next_one.calls:
                 return
             branch.append(next_one)
@@ -276,7 +260,7 @@ class ChatService:
         asked: Sequence[Message],
         conversation: Conversation,
         settings: ReplySettings,
-        stop: StopSignal,
+        caller: _Caller,
         before: Message | None = None,
         seed: int | None = None,
     ) -> Message | None:
@@ -297,17 +281,20 @@ class ChatService:
         name, identity = loaded.writer.target_name, loaded.identity or None
         number, chat = self._keeper.begin_reply(), self._prompt_cache.chat_of(conversation.summary)
 
-        def part(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> ReplyToKeep:
+        def part(reply: Reply | ReplySoFar, statistics: ReplyStatistics) -> ReplyToKeep:
+            text, thoughts = reply.text, reply.thoughts
             if before is not None:
                 thoughts = joined_replies(before.text, before.thoughts, thoughts)
                 text, statistics = _joined(before, text, statistics)
             return ReplyToKeep(number, conversation.summary.id, prompt.id, text, thoughts, statistics, name, identity)
 
-        def keep(text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:
-            if not conversation.summary.incognito:  # nothing would be left of it
-                self._keep_part(part(text, thoughts, statistics))
+        def tell(so_far: ReplySoFar) -> None:
+            caller.progress(so_far)
+            if so_far.statistics is not None and not conversation.summary.incognito:  # of which nothing is to be left
+                self.keep_part(part(so_far, so_far.statistics))
 
-        reply = loaded.writer.write(prepared, settings, stop, ReplyEvents(prompt, self._emit, keep))
+        growing = GrowingReply(tell, conversation.summary.id, prompt.id)
+        reply = loaded.writer.write(prepared, settings, caller.stop, growing)
         if reply.is_empty and before is not None:
             self._end_unchanged(before, reply)
             return None
@@ -316,8 +303,8 @@ class ChatService:
                 raise reply.failure
             if reply.statistics.stop_reason is StopReason.STOPPED:
                 return None
-        message = self._keeper.finish(replace(part(reply.text, reply.thoughts, reply.statistics), calls=reply.calls))
-        self._emit(ReplyFinished(message, self._keeper.siblings_of(message)))
+        message = self._keeper.finish(replace(part(reply, reply.statistics), calls=reply.calls))
+        self.emit(ReplyFinished(message, self._keeper.siblings_of(message)))
         self._announce(conversation.summary.id)
         if reply.statistics.is_slow and not conversation.summary.incognito:
             _logger.warning("reply %d was slower than without drafts: %s", message.id, Loggable(_why_slow(reply)))
@@ -327,7 +314,7 @@ class ChatService:
                 self._recall_reply(prepared, asked, message, reply, before)
                 if before is None:
                     self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
-                self._catch_up()
+                self.catch_up()
             self._prompt_cache.keep(chat)
         if reply.failure is not None:
             raise reply.failure
@@ -358,11 +345,11 @@ class ChatService:
             raise NotPossible("The model's context is full; load it with a larger context size to continue the reply.")
         if reply.statistics.stop_reason is not StopReason.STOPPED:
             raise NotPossible("The model has nothing to add to this reply; ask for more in a message.")
-        self._emit(ReplyFinished(before, self._keeper.siblings_of(before)))
+        self.emit(ReplyFinished(before, self._keeper.siblings_of(before)))
 
     def _announce(self, conversation_id: int) -> None:
         try:
-            self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
+            self.emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
         except ConversationMissing:
             _logger.debug("conversation %d was deleted while it was being answered", conversation_id)
 
@@ -374,6 +361,14 @@ def _heard() -> Iterator[None]:
         yield
     except Interrupted:
         raise Cancelled("The reply was stopped before it began.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Between the answer and those who asked for it."""
+
+    stop: StopSignal
+    progress: Callable[[ReplySoFar], object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.speculation.replies.reply import ReplyWriter
@@ -13,9 +14,9 @@ from engine.speculation.replies.writing import Reply
 from engine.values.comparison import Comparison, ComparisonOrder, ComparisonStep, RunFigures, Side, TextFork
 from engine.values.config import ReplySettings
 from engine.values.conversations import ChatTurn
+from engine.values.growing_reply import GrowingReply, PieceReader, ReplySoFar, TextPiece
 from engine.values.learned import VerifiedReply
-from engine.values.replies import OriginRun, ReplyListener, StopReason
-from engine.values.speed import LiveFigures
+from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
 
 # In this order, a machine that becomes slower or faster meanwhile does so for both sides alike.
@@ -40,8 +41,8 @@ def compare(
         for side in TURNS:
             turn = len(finished[side])
             prepared = writer.prepare(list(turns), order.conversation_id, thinks=settings.asks_to_think)
-            run = _Run(side, turn, progress)
-            reply = writer.write(prepared, replace(settings, speculate=side is Side.SPED_UP), stop, run)
+            growing = GrowingReply(partial(_tell, side, turn, progress, PieceReader()))
+            reply = writer.write(prepared, replace(settings, speculate=side is Side.SPED_UP), stop, growing)
             if reply.failure is not None:
                 raise reply.failure
             if reply.statistics.stop_reason is StopReason.STOPPED:
@@ -73,16 +74,14 @@ def _settings(order: ComparisonOrder) -> ReplySettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Run(ReplyListener):
-    side: Side
-    turn: int
-    progress: Callable[[ComparisonStep], object]
-
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:  # noqa: ARG002
-        speed = figures.mean_tokens_per_s
+def _tell(
+    side: Side, turn: int, progress: Callable[[ComparisonStep], object], reader: PieceReader, so_far: ReplySoFar
+) -> None:
+    text = "".join(each.text for each in reader.new_in(so_far) if isinstance(each, TextPiece))
+    if text:
+        figures, speed = so_far.figures, so_far.figures.mean_tokens_per_s
         seconds = (figures.num_tokens - 1) / speed if speed > 0 else 0.0
-        self.progress(ComparisonStep(self.side, self.turn, text, RunFigures(figures.num_tokens, seconds, speed)))
+        progress(ComparisonStep(side, turn, text, RunFigures(figures.num_tokens, seconds, speed)))
 
 
 def _figures(reply: Reply) -> RunFigures:

@@ -8,10 +8,9 @@ from typing import Protocol
 
 from engine.backend.precedence import Precedence
 from engine.speculation.model.interface import FloatRow, Interrupted
-from engine.values.asked import Refusal
-from engine.values.commands import Embed
+from engine.values.asked import Embeddings, Refusal, Refused
 from engine.values.errors import Cancelled, MendableError, PromptTooLong
-from engine.values.events import AnswerRefused, EmbeddingsMade, Listener
+from engine.values.requests import NEVER
 from engine.values.stop_signal import StopSignal
 
 _AT_ONCE = 8  # texts, before the user may go first
@@ -32,34 +31,33 @@ class Embeds(Protocol):
 class Embedding:
     """The chat thread calls all methods: embeddings take their turn among replies."""
 
-    def __init__(self, load: Callable[[Path, StopSignal], Embeds], emit: Listener, precedence: Precedence) -> None:
+    def __init__(self, load: Callable[[Path, StopSignal], Embeds], precedence: Precedence) -> None:
         self._load = load
         self._precedence = precedence
-        self._emit = emit
         self._opened: tuple[Path, Embeds] | None = None
 
-    def embed(self, command: Embed, stop: StopSignal) -> None:
-        """What the client can mend, or the user, is told to it, and raises nothing."""
+    def embed(self, path: Path, texts: tuple[str, ...], stop: StopSignal = NEVER) -> Embeddings:
+        """`path`: of the model that makes them. Raises Refused, and Cancelled where the program has gone."""
         try:
-            self._embed(command, stop)
-        except (Interrupted, Cancelled):  # it went away
-            return
+            return self._embed(path, texts, stop)
+        except Interrupted:
+            raise Cancelled("The program that asked for this has gone.") from None
         except PromptTooLong as error:
-            self._emit(AnswerRefused(command.number, Refusal.TOO_LONG, str(error)))
+            raise Refused(Refusal.TOO_LONG, error.sentence) from error
+        except Cancelled:
+            raise
         except MendableError as error:
-            self._emit(AnswerRefused(command.number, Refusal.NOT_OFFERED, str(error)))
+            raise Refused(Refusal.NOT_OFFERED, error.sentence) from error
 
     def close(self) -> None:
         if self._opened is not None:
             self._opened[1].close()
             self._opened = None
 
-    def _embed(self, command: Embed, stop: StopSignal) -> None:
-        if stop.is_set():
-            raise Interrupted
-        model = self._model(command.path, stop)
+    def _embed(self, path: Path, words_of_texts: tuple[str, ...], stop: StopSignal) -> Embeddings:
+        model = self._model(path, stop)
         texts: list[list[int]] = []
-        for place, words in enumerate(command.texts):
+        for place, words in enumerate(words_of_texts):
             if stop.is_set():
                 raise Interrupted
             text = model.tokenize(words)
@@ -77,7 +75,7 @@ class Embedding:
         for start in range(0, len(texts), _AT_ONCE):
             self._precedence.give_way()
             vectors += [row.astype("<f4").tobytes() for row in model.embed(texts[start : start + _AT_ONCE], stop)]
-        self._emit(EmbeddingsMade(command.number, model.name, tuple(vectors), sum(map(len, texts))))
+        return Embeddings(model.name, tuple(vectors), sum(map(len, texts)))
 
     def _model(self, path: Path, stop: StopSignal) -> Embeds:
         if self._opened is None or self._opened[0] != path:

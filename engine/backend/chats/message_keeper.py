@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from weakref import WeakKeyDictionary
 
 from engine.backend.storage import Repository
-from engine.values.commands import Send
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.errors import ConversationMissing, StoreUnusable
 from engine.values.events import Listener, MessageStored, StoreBehind
+from engine.values.orders import Send
 from engine.values.pictures import Picture
 from engine.values.prompts import title_of
 from engine.values.remote import server_of

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.backend.chats.message_keeper import MessageKeeper
 from engine.backend.chats.turns import check_own
 from engine.backend.storage import Repository
-from engine.values.commands import EditPrompt, Send
 from engine.values.conversations import Message
 from engine.values.errors import ConversationMissing, StoreUnusable
-from engine.values.events import ConversationChanged, Listener, PromptStored, ReplyWaits
+from engine.values.events import ConversationChanged, Listener, PromptStored
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import EditPrompt, Send
 from engine.values.sentences import Told
 from engine.values.stop_signal import StopSignal
 
@@ -26,7 +28,13 @@ class PromptsAhead:
     _keeper: MessageKeeper
     _emit: Listener
 
-    def keep(self, asked: Send | EditPrompt, signal: StopSignal, waits_for: Told) -> None:
+    def keep(
+        self,
+        asked: Send | EditPrompt,
+        signal: StopSignal,
+        waits_for: Told,
+        tell: Callable[[ReplySoFar], object],
+    ) -> None:
         """Stores the prompt, which is known by the `signal` that stops its reply, and tells why that waits. What the
         store refuses is stored once the target is free, which tells the user what is wrong."""
         try:
@@ -38,7 +46,7 @@ class PromptsAhead:
         conversation_id = prompt.conversation_id
         self._emit(ConversationChanged(self._repository.find_conversation(conversation_id)))
         self._emit(PromptStored(prompt, self._keeper.siblings_of(prompt)))
-        self._emit(ReplyWaits(conversation_id, waits_for))
+        tell(ReplySoFar(conversation_id, prompt.id, waits_for))
 
     def _stored(self, asked: Send | EditPrompt) -> Message:
         if isinstance(asked, EditPrompt):

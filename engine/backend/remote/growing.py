@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 from engine.backend.remote.deltas import Delta, Deltas
 from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.replies.calls import new_call_id
 from engine.speculation.replies.speed import ReplySpeed
 from engine.speculation.replies.text import text_kind
-from engine.speculation.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter
+from engine.speculation.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter
 from engine.speculation.replies.writing import Prepared, Reply
 from engine.values.clock import now
 from engine.values.errors import NotPossible
+from engine.values.growing_reply import GrowingReply
 from engine.values.origins import SERVER
 from engine.values.remote import RemoteModel
-from engine.values.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason, ThoughtPiece
+from engine.values.replies import ProposerCounts, ReplyStatistics, StopReason
 from engine.values.speed import LiveFigures
 from engine.values.tools import ToolCall, told_names
 
@@ -63,20 +62,17 @@ class Continuation:
             )
 
 
-_PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 _TAGS = ThinkingTags("<think>", "</think>", "</think>")  # of servers that leave thoughts in the answer
 
 
-class GrowingReply:
-    def __init__(self, model: RemoteModel, prepared: Prepared, listener: ReplyListener, num_left_out: int) -> None:
+class RemoteReply:
+    """What a server has told of a reply, written into `growing`."""
+
+    def __init__(self, model: RemoteModel, prepared: Prepared, growing: GrowingReply, num_left_out: int) -> None:
         self._model = model
         self._prepared = prepared
-        self._listener = listener
+        self._growing = growing
         self.num_left_out = num_left_out
-        self._pieces: list[str] = []
-        self._num_answered = 0  # characters
-        self._thoughts = GrowingThoughts()
-        self._thought_from = 0.0
         self._is_told_apart = False  # whether the server tells thoughts in a field of their own
         self._splitter = ThoughtSplitter(_TAGS, has_begun=bool(prepared.begun))
         self._deltas = Deltas("")
@@ -84,7 +80,6 @@ class GrowingReply:
         self._asked_at = now()
         self._first_at: float | None = None
         self._last_at = 0.0
-        self._part_at = math.inf
         self._speed: ReplySpeed | None = None
 
     @property
@@ -104,21 +99,19 @@ class GrowingReply:
             return
         self._last_at = now()
         if self._first_at is None:
-            self._first_at = self._thought_from = self._last_at
-            self._part_at = self._last_at + _PART_S
+            self._first_at = self._last_at
+            self._growing.begin_thought()
         self._note_speed()
         if delta.thought:
             self._is_told_apart = True
-            self._think(ThoughtPiece(delta.thought))
+            self._growing.think(delta.thought, self._figures())
         if delta.text:
             self._answer(self._continuation.feed(delta.text))
         if delta.call:
-            self._end_thought()
-            self._listener.on_call(delta.call, self._figures())
-        if self._last_at >= self._part_at:
-            self._part_at = self._last_at + _PART_S
-            told = "".join(self._pieces), self._thoughts.all, self._statistics(StopReason.CUT_OFF)
-            self._listener.on_part(*told)
+            self._growing.end_thought(self._figures())
+            self._growing.call(self._figures())
+        if self._growing.is_part_due:
+            self._growing.tell_part(self._statistics(StopReason.CUT_OFF))
 
     def finish(self) -> None:
         """Nothing more follows. Raises NotPossible, too."""
@@ -128,16 +121,14 @@ class GrowingReply:
         self._show(self._splitter.finish())
         is_whole = reason in (StopReason.END, StopReason.LENGTH, StopReason.CONTEXT_FULL)
         if is_whole:
-            self._end_thought()
+            self._growing.end_thought(self._figures())
         calls = self._calls() if reason is StopReason.END else ()
-        text = "".join(self._pieces)
-        return Reply(
-            text.rstrip() if calls else text, self._statistics(reason), failure, self._thoughts.all, calls=calls
-        )
+        text, thoughts = self._growing.text, self._growing.thoughts
+        return Reply(text.rstrip() if calls else text, self._statistics(reason), failure, thoughts, calls=calls)
 
     def _answer(self, text: str) -> None:
         if text and self._is_told_apart:
-            self._end_thought()
+            self._growing.end_thought(self._figures())
             self._show([ReplyPart(text, PartKind.ANSWER)])
         elif text:
             self._show(self._splitter.feed(text))
@@ -145,25 +136,13 @@ class GrowingReply:
     def _show(self, parts: list[ReplyPart]) -> None:
         for part in parts:
             if part.kind is PartKind.ANSWER:
-                self._pieces.append(part.text)
-                self._num_answered += len(part.text)
-                self._listener.on_text(part.text, self._figures(), ())
+                self._growing.say(part.text, self._figures())
             elif part.kind is PartKind.OPENING:
-                self._thought_from = now()
+                self._growing.begin_thought()
             elif part.kind is PartKind.THOUGHT:
-                self._think(ThoughtPiece(part.text))
+                self._growing.think(part.text, self._figures())
             elif part.kind is PartKind.CLOSING:
-                self._end_thought()
-
-    def _think(self, piece: ThoughtPiece) -> None:
-        since, self._thought_from = self._thought_from, now()
-        piece = ThoughtPiece(piece.text, seconds=self._thought_from - since, is_last=piece.is_last)
-        self._thoughts.add(piece, self._num_answered)
-        self._listener.on_thought(piece, self._figures())
-
-    def _end_thought(self) -> None:
-        if self._thoughts.is_open:
-            self._think(ThoughtPiece(is_last=True))
+                self._growing.end_thought(self._figures())
 
     def _calls(self) -> tuple[ToolCall, ...]:
         tools = told_names(self._prepared.tools)
@@ -221,7 +200,7 @@ class GrowingReply:
             num_rounds=self._num_rounds,
             num_drafted=counts.drafted,
             num_accepted=counts.accepted,
-            kind=text_kind("".join(self._pieces)),
+            kind=text_kind(self._growing.text),
             proposers=(drafted,) if counts.drafted else (),
             ratio=counts.ratio,
         )

@@ -9,15 +9,16 @@ from dataclasses import replace
 from engine.backend.remote.connection import ServerConnection
 from engine.backend.remote.deltas import Delta, Deltas, EndReason
 from engine.backend.remote.failures import Busy, Lost, NotReached, Stopped, TooLong, Unsent, halved
-from engine.backend.remote.growing import GrowingReply
+from engine.backend.remote.growing import RemoteReply
 from engine.backend.remote.request import body_of
 from engine.backend.remote.waiting import rest
 from engine.speculation.replies.writing import Prepared, Reply
 from engine.values.config import ReplySettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import CertificateUntrusted, MendableError, NotPossible, PromptTooLong, RemoteFailed
+from engine.values.growing_reply import GrowingReply
 from engine.values.remote import RemoteModel, RemoteServer, ServerKind
-from engine.values.replies import ReplyListener, StopReason, Thought
+from engine.values.replies import StopReason, Thought
 from engine.values.sentences import say
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Tool
@@ -83,19 +84,20 @@ class RemoteWriter:
             keeps_all=keeps_all,
         )
 
-    def write(self, prepared: Prepared, settings: ReplySettings, stop: StopSignal, listener: ReplyListener) -> Reply:
+    def write(
+        self, prepared: Prepared, settings: ReplySettings, stop: StopSignal, growing: GrowingReply | None = None
+    ) -> Reply:
         """Raises NotPossible, before it begins, for what such a server cannot do."""
         body_of(prepared, self.model.id, self.server.kind, settings)  # raises
         known, num_left_out = self._left_out
-        run = _RemoteReply(
-            self, prepared, settings, stop, listener, num_left_out if known == prepared.conversation else 0
-        )
+        num_left_out = num_left_out if known == prepared.conversation else 0
+        run = _RemoteRun(self, prepared, settings, stop, growing or GrowingReply(), num_left_out)
         reply = run.finish(self._connect)
         self._left_out = (prepared.conversation, reply.statistics.left_out_messages)
         return reply
 
 
-class _RemoteReply:
+class _RemoteRun:
     """One reply while it is being written."""
 
     def __init__(
@@ -104,22 +106,22 @@ class _RemoteReply:
         prepared: Prepared,
         settings: ReplySettings,
         stop: StopSignal,
-        listener: ReplyListener,
+        growing: GrowingReply,
         num_left_out: int,
     ) -> None:
         self._writer = writer
         self._prepared = prepared
         self._settings = settings
         self._stop = stop
-        self._listener = listener
+        self._growing = growing
         self._turns = _Turns(prepared.turns, 0 if prepared.keeps_all else num_left_out)
-        self._grown = GrowingReply(writer.model, prepared, listener, self._turns.num_left_out)
+        self._reply = RemoteReply(writer.model, prepared, growing, self._turns.num_left_out)
         may_begin_anew = writer.server.kind in (ServerKind.OLLAMA, ServerKind.LM_STUDIO, ServerKind.OTHER)
         self._begun = prepared.begun if may_begin_anew else ""
         self._was_sent = False  # so that the server may have seen it
 
     def finish(self, connect: Callable[[], ServerConnection]) -> Reply:
-        self._listener.on_prompt(0, self._turns.num_left_out)
+        self._growing.begin(0, self._turns.num_left_out)
         failure: Exception | None = None
         try:
             reason = self._write(connect())
@@ -129,7 +131,7 @@ class _RemoteReply:
             reason, failure = StopReason.CUT_OFF, error
         except Exception as error:  # the text so far is the user's, whatever happened
             reason, failure = StopReason.FAILED, error
-        return replace(self._grown.ended(reason, failure), was_sent=self._was_sent)
+        return replace(self._reply.ended(reason, failure), was_sent=self._was_sent)
 
     def _write(self, connection: ServerConnection) -> StopReason:
         """Asks until the server begins to write. Raises RemoteFailed, PromptTooLong, NotPossible and Stopped."""
@@ -141,12 +143,12 @@ class _RemoteReply:
                 num_shortened += 1
                 if self._prepared.keeps_all or num_shortened > _MOST_SHORTENED or not self._turns.shorten(error.share):
                     raise _too_long(connection) from error
-                self._grown.num_left_out = self._turns.num_left_out
-                self._listener.on_trimmed(self._turns.num_left_out)
+                self._reply.num_left_out = self._turns.num_left_out
+                self._growing.trim(self._turns.num_left_out)
             except (NotReached, Busy) as error:  # it has not begun
                 num_tried += 1
                 most = len(_PAUSES_S) if isinstance(error, Busy) else _MOST_TRIES_UNREACHED
-                if num_tried > most or self._grown.has_begun:
+                if num_tried > most or self._reply.has_begun:
                     raise
                 self._rest(connection, error, _PAUSES_S[num_tried - 1])
 
@@ -160,25 +162,25 @@ class _RemoteReply:
             told = say(
                 "{host} does not answer; trying again in {number} second(s).", host=connection.host, number=seconds
             )
-        self._listener.on_waiting(told)
+        self._growing.wait(told)
         rest(pause_s, self._stop)
 
     def _read(self, connection: ServerConnection) -> StopReason:
         prepared = replace(self._prepared, turns=self._turns.told)
         body = body_of(prepared, self._writer.model.id, self._writer.server.kind, self._settings)
         deltas = Deltas(connection.host)
-        self._grown.begin(deltas, self._begun, connection.host)
+        self._reply.begin(deltas, self._begun, connection.host)
         try:
             with connection.stream(_PATH, body, self._stop) as streamed:
                 self._was_sent = True
                 for delta in self._until_lost(deltas.read(streamed), deltas):
-                    self._grown.add(delta)
+                    self._reply.add(delta)
         except (Unsent, CertificateUntrusted):
             raise
         except BaseException:
             self._was_sent = True
             raise
-        self._grown.finish()
+        self._reply.finish()
         return self._reason(deltas, connection)
 
     def _until_lost(self, found: Iterator[Delta], deltas: Deltas) -> Iterator[Delta]:

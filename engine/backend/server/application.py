@@ -65,23 +65,23 @@ class _Pages:
     pictures: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PICTURES))
 
     async def health(self, _request: Request) -> Response:
-        if self.desk.target is None:
-            sentence = "Loading model" if self.desk.is_loading else "No model is loaded"
+        if self.desk.target.loaded is None:
+            sentence = "Loading model" if self.desk.target.is_loading else "No model is loaded"
             error = {"code": 503, "message": sentence, "type": "unavailable_error"}
             return JSONResponse({"error": error}, 503)
         return JSONResponse({"status": "ok"})
 
     async def models(self, _request: Request) -> Response:
-        target = self.desk.target
+        target = self.desk.target.loaded
         return JSONResponse({"object": "list", "data": [] if target is None else [self._model()]})
 
     async def model(self, request: Request) -> Response:
-        if self.desk.target is None or request.path_params["name"] != self.desk.target.name:
+        if request.path_params["name"] != self._name or not self._name:
             raise RequestRefused(404, "No model of this name is in use; /v1/models tells which is.", "model_not_found")
         return JSONResponse(self._model())
 
     def _model(self) -> dict[str, Any]:
-        target = self.desk.target
+        target = self.desk.target.loaded
         assert target is not None
         return {
             "id": target.name,
@@ -92,7 +92,7 @@ class _Pages:
         }
 
     async def props(self, _request: Request) -> Response:
-        target = self.desk.target
+        target = self.desk.target.loaded
         if target is None:
             raise RequestRefused(503, "No model is loaded yet; try again in a moment.", "model_not_ready")
         return JSONResponse(
@@ -141,7 +141,7 @@ class _Pages:
 
     async def _read(self, request: Request, has_pictures: bool = False, has_tokens: bool = False) -> Body:
         """What a body may have depends on what the target can read."""
-        limits, target = self.settings.limits, self.desk.target
+        limits, target = self.settings.limits, self.desk.target.loaded
         size = 0 if target is None else target.context_size
         most = Most(
             text_bytes=limits.text_bytes_for(size),
@@ -162,7 +162,8 @@ class _Pages:
 
     @property
     def _name(self) -> str:
-        return "" if self.desk.target is None else self.desk.target.name
+        loaded = self.desk.target.loaded
+        return "" if loaded is None else loaded.name
 
 
 def _client(request: Request) -> Client:

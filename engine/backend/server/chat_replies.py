@@ -6,11 +6,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from engine.backend.server.desk import Told
 from engine.backend.server.figures import timings_of, usage_of
 from engine.backend.server.refusals import RequestRefused
 from engine.backend.server.streams import created, event, fingerprint
-from engine.values.events import AnswerEnded, AnswerStarted, AnswerText, AnswerThought
+from engine.values.asked import Answered
+from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
 from engine.values.replies import StopReason, TokenLog, joined_thoughts
 from engine.values.tools import ToolCall
 
@@ -37,12 +37,12 @@ class ChatForm:
         self._tells_usage = tells_usage
         self._with_logs = with_logs
         self._is_parallel = is_parallel
-        self._ended: list[AnswerEnded] = []
+        self._ended: list[Answered] = []
 
-    def begin(self) -> Sequence[bytes]:
-        return ()
+    def begin(self, number: int, num_prompt_tokens: int) -> Sequence[bytes]:  # noqa: ARG002
+        return (self._chunk(number, {"role": "assistant", "content": ""}),)
 
-    def add(self, number: int, told: Sequence[Told]) -> Sequence[bytes]:
+    def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]:
         events: list[bytes] = []
         text, thought, logs = "", "", list[TokenLog]()
 
@@ -54,24 +54,21 @@ class ChatForm:
                 events.append(self._chunk(number, {"content": text}, logs=logs))
             text, thought, logs = "", "", []
 
-        for each in told:
-            match each:
-                case AnswerStarted():
-                    events.append(self._chunk(number, {"role": "assistant", "content": ""}))
-                case AnswerText():
-                    text += each.text
-                    logs += each.logs
-                case AnswerThought():
-                    if text:
-                        flush()
-                    thought += each.text
-                case AnswerEnded():
-                    flush()
-                    events += self._ending(number, each)
+        for each in pieces:
+            if isinstance(each, TextPiece):
+                text += each.text
+                logs += each.logs
+                continue
+            if text:
+                flush()
+            thought += each.text
         flush()
         return events
 
-    def _ending(self, number: int, ended: AnswerEnded) -> Iterable[bytes]:
+    def finish(self, number: int, ended: Answered) -> Sequence[bytes]:
+        return [*self._ending(number, ended)]
+
+    def _ending(self, number: int, ended: Answered) -> Iterable[bytes]:
         self._ended.append(ended)
         calls = self._calls(ended)
         for place, call in enumerate(calls):
@@ -87,16 +84,16 @@ class ChatForm:
     def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
         return event(refusal.as_openai()), DONE
 
-    def whole(self, ended: Sequence[tuple[list[Told], AnswerEnded]]) -> dict[str, Any]:
+    def whole(self, replies: Sequence[tuple[ReplySoFar, Answered]]) -> dict[str, Any]:
         choices = []
-        for number, (told, end) in enumerate(ended):
+        for number, (so_far, end) in enumerate(replies):
             calls = self._calls(end)
             message: dict[str, Any] = {"role": "assistant", "content": end.text if end.text or not calls else None}
             if end.thoughts:
                 message["reasoning_content"] = joined_thoughts(end.thoughts)
             if calls:
                 message["tool_calls"] = calls
-            logs = [log for each in told if isinstance(each, AnswerText) for log in each.logs]
+            logs = logs_in(so_far.since(0))
             choices.append(
                 {
                     "index": number,
@@ -109,11 +106,11 @@ class ChatForm:
             "object": "chat.completion",
             **self._about,
             "choices": choices,
-            "usage": usage_of([end for _, end in ended]),
-            "timings": timings_of(ended[-1][1]),
+            "usage": usage_of([end for _, end in replies]),
+            "timings": timings_of(replies[-1][1]),
         }
 
-    def _calls(self, ended: AnswerEnded) -> list[dict[str, Any]]:
+    def _calls(self, ended: Answered) -> list[dict[str, Any]]:
         calls = ended.calls if self._is_parallel else ended.calls[:1]
         return [_call(each) for each in calls]
 
@@ -139,7 +136,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {"id": f"call_{call.id}", "type": "function", "function": about}
 
 
-def _finish(ended: AnswerEnded, calls: Sequence[object]) -> str:
+def _finish(ended: Answered, calls: Sequence[object]) -> str:
     return "tool_calls" if calls else FINISH.get(ended.statistics.stop_reason, "stop")
 
 
@@ -155,3 +152,7 @@ def logs_of(logs: Sequence[TokenLog]) -> dict[str, Any]:
 
 def _log(piece: bytes, log: float) -> dict[str, Any]:
     return {"token": piece.decode("utf-8", "replace"), "logprob": log, "bytes": [*piece]}
+
+
+def logs_in(pieces: Sequence[Piece]) -> list[TokenLog]:
+    return [log for each in pieces if isinstance(each, TextPiece) for log in each.logs]

@@ -6,12 +6,12 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from engine.backend.server.chat_replies import DONE, FINISH
-from engine.backend.server.desk import Told
+from engine.backend.server.chat_replies import DONE, FINISH, logs_in
 from engine.backend.server.figures import timings_of, usage_of
 from engine.backend.server.refusals import RequestRefused
 from engine.backend.server.streams import created, event, fingerprint
-from engine.values.events import AnswerEnded, AnswerStarted, AnswerText
+from engine.values.asked import Answered
+from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
 from engine.values.replies import TokenLog
 
 
@@ -29,23 +29,21 @@ class CompletionForm:
         self._tells_usage = tells_usage
         self._with_logs = with_logs
         self._echoes = echoes
-        self._ended: list[AnswerEnded] = []
+        self._ended: list[Answered] = []
         self._num_told: dict[int, int] = {}  # characters of each reply whose probabilities were told
 
-    def begin(self) -> Sequence[bytes]:
-        return ()
+    def begin(self, number: int, num_prompt_tokens: int) -> Sequence[bytes]:  # noqa: ARG002
+        echo = self._echoes[number]
+        return (self._chunk(number, echo, ()),) if echo else ()
 
-    def add(self, number: int, told: Sequence[Told]) -> Sequence[bytes]:
-        text = "".join(each.text for each in told if isinstance(each, AnswerText))
-        logs = [log for each in told if isinstance(each, AnswerText) for log in each.logs]
-        if any(isinstance(each, AnswerStarted) for each in told):
-            text = self._echoes[number] + text
-        events = [self._chunk(number, text, logs)] if text else []
-        if isinstance(end := told[-1], AnswerEnded):
-            self._ended.append(end)
-            finish = FINISH.get(end.statistics.stop_reason, "stop")
-            events.append(self._chunk(number, "", (), finish, {"timings": timings_of(end)}))
-        return events
+    def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]:
+        text = "".join(each.text for each in pieces if isinstance(each, TextPiece))
+        return (self._chunk(number, text, logs_in(pieces)),) if text else ()
+
+    def finish(self, number: int, ended: Answered) -> Sequence[bytes]:
+        self._ended.append(ended)
+        reason = FINISH.get(ended.statistics.stop_reason, "stop")
+        return (self._chunk(number, "", (), reason, {"timings": timings_of(ended)}),)
 
     def end(self) -> Sequence[bytes]:
         if not self._tells_usage:
@@ -55,10 +53,10 @@ class CompletionForm:
     def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
         return event(refusal.as_openai()), DONE
 
-    def whole(self, ended: Sequence[tuple[list[Told], AnswerEnded]]) -> dict[str, Any]:
+    def whole(self, replies: Sequence[tuple[ReplySoFar, Answered]]) -> dict[str, Any]:
         choices = []
-        for number, (told, end) in enumerate(ended):
-            logs = [log for each in told if isinstance(each, AnswerText) for log in each.logs]
+        for number, (so_far, end) in enumerate(replies):
+            logs = logs_in(so_far.since(0))
             choices.append(
                 {
                     "index": number,
@@ -67,7 +65,7 @@ class CompletionForm:
                     "finish_reason": FINISH.get(end.statistics.stop_reason, "stop"),
                 }
             )
-        ends = [end for _, end in ended]
+        ends = [end for _, end in replies]
         return {**self._about, "choices": choices, "usage": usage_of(ends), "timings": timings_of(ends[-1])}
 
     def _chunk(

@@ -1,119 +1,124 @@
-"""Requests in turn: one is answered, some wait, and more than that are refused."""
+"""Requests of programs in turn: one is answered, some wait, and more than that are refused."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
 
-from engine.backend.server.refusals import RequestRefused
-from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer, Command, Embed, OfClient
+from engine.backend.server.refusals import RequestRefused, refused
+from engine.values.asked import Answered, Asked, Embeddings, Refused
 from engine.values.config import ReplySettings
-from engine.values.events import (
-    AnswerEnded,
-    AnswerRefused,
-    AnswerStarted,
-    AnswerText,
-    AnswerThought,
-    EmbeddingsMade,
-    Event,
-    Failed,
-    Finished,
-    TargetInfo,
-    TargetLoading,
-    TargetReady,
-)
+from engine.values.events import TargetInfo
+from engine.values.growing_reply import ReplySoFar
+from engine.values.owner import Owner
+from engine.values.requests import Request
 from engine.values.serving import Asker, ServerLimits
-from engine.values.stop_signal import StopSignal
 
-Told = AnswerStarted | AnswerText | AnswerThought | AnswerEnded | AnswerRefused | EmbeddingsMade
-END = AnswerEnded | AnswerRefused | EmbeddingsMade
 _GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
 _CLOSED = "The server is being closed; ask again when it is back."
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
+T = TypeVar("T")
+_Progress = Callable[[ReplySoFar], object]
 
-@dataclass(eq=False)
-class Job:
-    """A request, until its reply has ended or its client has gone."""
 
-    command: OfClient
-    told: asyncio.Queue[Told] = field(default_factory=asyncio.Queue)
-    stop: StopSignal | None = None  # None: it waits
-    is_over: bool = False
+class ServedTarget(Protocol):
+    """What the engine asks its target for programs."""
 
-    async def next(self) -> list[Told]:
-        """What came since the last call, at least one event. The last of all is an `END`."""
-        found = [await self.told.get()]
-        while not self.told.empty():
-            found.append(self.told.get_nowait())
-        return found
+    @property
+    def loaded(self) -> TargetInfo | None: ...
+    @property
+    def is_loading(self) -> bool: ...
+    def answer(
+        self, asked: Asked, settings: ReplySettings, is_remembered: bool, owner: Owner, progress: _Progress
+    ) -> Request[Answered]: ...
+    def embed(self, path: Path, texts: tuple[str, ...]) -> Request[Embeddings]: ...
+
+
+class Job(Generic[T]):
+    """A request of a program, until it is answered or the program has gone."""
+
+    def __init__(self, begin: Callable[[_Progress], Request[T]]) -> None:
+        self.begin = begin
+        self.request: Request[T] | None = None  # None: it waits
+        self.so_far = ReplySoFar()
+        self._outcome: T | RequestRefused | None = None
+        self._changed = asyncio.Event()
+
+    @property
+    def is_over(self) -> bool:
+        return self._outcome is not None
+
+    async def next(self) -> None:
+        """Returns when more is known of it than at the last call."""
+        await self._changed.wait()
+        self._changed.clear()
+
+    def result(self) -> T:
+        """The answer, once it is over. Raises RequestRefused."""
+        assert self._outcome is not None
+        if isinstance(self._outcome, RequestRefused):
+            raise self._outcome
+        return self._outcome
+
+    def grow(self, so_far: ReplySoFar) -> None:
+        self.so_far = so_far
+        self._changed.set()
+
+    def end(self, outcome: T | RequestRefused) -> None:
+        self._outcome = self._outcome or outcome
+        self._changed.set()
+
+
+@dataclass
+class _Latest:
+    """What the engine's thread has told of the current job."""
+
+    so_far: ReplySoFar
+    is_awaited: bool = False  # it is taken soon, by itself
 
 
 class Desk:
-    """All methods are for the server's own thread, but `hear`."""
+    """The server's own thread calls all methods."""
 
-    def __init__(
-        self,
-        post: Callable[[Command], StopSignal],
-        settings: Callable[[], ReplySettings],
-        limits: ServerLimits,
-    ) -> None:
-        """`settings`: of the user, for what a request leaves open."""
-        self._post = post
+    def __init__(self, target: ServedTarget, settings: Callable[[], ReplySettings], limits: ServerLimits) -> None:
+        """`settings`: the user's, for what a request leaves open."""
+        self.target = target
         self._settings = settings
         self._limits = limits
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._numbers = itertools.count(1)
-        self._waiting: deque[Job] = deque()
-        self._current: Job | None = None
-        self._lock = threading.Lock()
-        self._told: list[Event] = []  # that was heard, and is not taken yet
-        self._takes_soon: asyncio.TimerHandle | None = None  # by itself; then text need not wake it
-        self.target: TargetInfo | None = None
-        self.is_loading = False
+        self._waiting: deque[Job[Any]] = deque()
+        self._current: Job[Any] | None = None
+        self._lock = threading.Lock()  # for what the engine's thread tells
+        self._latest = _Latest(ReplySoFar())
+        self._taking: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-
-    def hear(self, event: Event) -> None:
-        """Any thread; what concerns nobody here is let pass."""
-        if isinstance(event, TargetReady):
-            self.target, self.is_loading = event.target, False
-        elif isinstance(event, TargetLoading):
-            self.is_loading = True
-        is_ours = isinstance(event, Told) or (
-            isinstance(event, Finished | Failed) and isinstance(event.command, OfClient)
-        )
-        if is_ours and self._loop is not None and not self._loop.is_closed():
-            with self._lock:
-                self._told.append(event)
-                is_awaited = self._takes_soon is not None and isinstance(event, AnswerText | AnswerThought)
-            if not is_awaited:  # waking it takes as long as the engine's own work on a token
-                self._loop.call_soon_threadsafe(self._take)
-
-    def submit(self, asked: Asked, asker: Asker) -> Job:
+    def submit(self, asked: Asked, asker: Asker) -> Job[Answered]:
         """Raises RequestRefused where too many wait, or there is no target."""
-        return self._enter(Answer(next(self._numbers), asked, self._settings(), asker.is_remembered, asker.owner))
+        settings = self._settings()
+        return self._enter(
+            Job(lambda progress: self.target.answer(asked, settings, asker.is_remembered, asker.owner, progress))
+        )
 
-    def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job:
+    def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job[Embeddings]:
         """For embeddings of the model at `path`. Raises as `submit`."""
-        return self._enter(Embed(next(self._numbers), path, texts))
+        return self._enter(Job(lambda _progress: self.target.embed(path, texts)))
 
-    def _enter(self, command: OfClient) -> Job:
+    def _enter(self, job: Job[T]) -> Job[T]:
         if self._is_closed:
             raise RequestRefused(503, _CLOSED)
-        if self.target is None:
+        if self.target.loaded is None:
             raise RequestRefused(
                 503,
                 "Slipstream is still loading its model; try again in a moment."
-                if self.is_loading
+                if self.target.is_loading
                 else "No model is loaded in Slipstream; choose one there.",
                 "model_not_ready",
                 headers={"Retry-After": "2"},
@@ -125,27 +130,23 @@ class Desk:
                 "queue_full",
                 headers={"Retry-After": "1"},
             )
-        job = Job(command)
         self._waiting.append(job)
         self._go_on()
         return job
 
-    def leave(self, job: Job) -> None:
-        """Nobody waits for its reply any more, which stops within a pass; nothing happens if it is over."""
+    def leave(self, job: Job[Any]) -> None:
+        """Its program waits no longer: the reply stops within a pass. Nothing happens if it is over."""
         if job in self._waiting:
             self._waiting.remove(job)
-            job.is_over = True
-        elif job.stop is not None and not job.is_over:
-            job.stop.set()
+        elif job.request is not None and not job.is_over:
+            job.request.stop()
 
     def close(self) -> None:
-        """Whoever waits for a reply is told, and nobody else is let in."""
+        """Tells all who wait for a reply, and lets nobody else in."""
         self._is_closed = True
         for job in (*self._waiting, *([self._current] if self._current else [])):
-            if not job.is_over:
-                self.leave(job)
-                job.is_over = True
-                job.told.put_nowait(AnswerRefused(job.command.number, Refusal.NOT_READY, _CLOSED))
+            self.leave(job)
+            job.end(RequestRefused(503, _CLOSED))
 
     @property
     def num_waiting(self) -> int:
@@ -156,37 +157,55 @@ class Desk:
         return self._current is not None
 
     def _go_on(self) -> None:
-        if self._current is None and self._waiting:
-            self._current = job = self._waiting.popleft()
-            job.stop = self._post(job.command)
+        if self._current is not None or not self._waiting:
+            return
+        self._current = job = self._waiting.popleft()
+        loop = asyncio.get_running_loop()
+        self._latest = latest = _Latest(job.so_far)
+        job.request = job.begin(partial(self._hear, loop, job, latest))
+        job.request.future.add_done_callback(partial(self._hear_end, loop, job))
 
-    def _take(self) -> None:
-        """Where it is the text of a reply, once more after the gap."""
-        assert self._loop is not None
+    def _hear(self, loop: asyncio.AbstractEventLoop, job: Job[Any], latest: _Latest, so_far: ReplySoFar) -> None:
+        """Runs on the engine's thread."""
         with self._lock:
-            told, self._told = self._told, []
-            if self._takes_soon is not None:
-                self._takes_soon.cancel()
-            goes_on = bool(told) and isinstance(told[-1], AnswerText | AnswerThought)
-            self._takes_soon = self._loop.call_later(_GAP_S, self._take) if goes_on else None
-        for each in told:
-            self._heard(each)
+            latest.so_far = so_far
+            is_awaited = latest.is_awaited
+        if not is_awaited:  # waking the loop takes as long as the engine's own work on a token
+            _call(loop, self._take, job)
 
-    def _heard(self, event: Event) -> None:
-        job = self._current
-        if isinstance(event, Finished | Failed):
-            number = event.command.number if isinstance(event.command, OfClient) else 0
-            if job is None or job.command.number != number:
-                return
-            if not job.is_over:
-                job.is_over = True
-                job.told.put_nowait(AnswerRefused(number, Refusal.FAILED, _FAULT))
-        elif job is not None and isinstance(event, Told) and event.number == job.command.number:
-            job.told.put_nowait(event)
-            if isinstance(event, END):
-                job.is_over = True
+    def _hear_end(self, loop: asyncio.AbstractEventLoop, job: Job[Any], future: Future[Any]) -> None:
+        """Runs on the engine's thread."""
+        _call(loop, self._end, job, future)
+
+    def _take(self, job: Job[Any]) -> None:
+        """Passes on what there is; where that is the text of a reply, once more after the gap."""
+        if job is not self._current:
             return
+        with self._lock:
+            so_far = self._latest.so_far
+            has_grown = so_far is not job.so_far
+            self._latest.is_awaited = has_grown and so_far.num_pieces > 0
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
+        if has_grown:
+            job.grow(so_far)
+        if self._latest.is_awaited:
+            self._taking = asyncio.get_running_loop().call_later(_GAP_S, self._take, job)
+
+    def _end(self, job: Job[Any], future: Future[Any]) -> None:
+        self._take(job)
+        error = future.exception()
+        if error is None:
+            job.end(future.result())
         else:
-            return
+            job.end(refused(error.refusal, str(error)) if isinstance(error, Refused) else RequestRefused(500, _FAULT))
         self._current = None
         self._go_on()
+
+
+def _call(loop: asyncio.AbstractEventLoop, work: Callable[..., object], *args: object) -> None:
+    try:
+        loop.call_soon_threadsafe(work, *args)
+    except RuntimeError:  # the server is closed
+        return

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 from engine.backend.server.desk import Desk
 from engine.backend.server.refusals import RequestRefused, invalid
 from engine.backend.server.sampling import Lenient, Name
-from engine.backend.server.streams import check, while_there
-from engine.values.events import EmbeddingsMade
+from engine.backend.server.streams import while_there
+from engine.values.asked import Embeddings
 
 _MOST_TEXTS, _MOST_LETTERS = 256, 100_000  # letters of each: more than any model reads at once
 _NUMBER_BYTES = 4
@@ -55,20 +55,18 @@ async def embed(request: Request, desk: Desk, path: Path, body: EmbeddingsReques
     """Raises RequestRefused for what cannot be answered."""
     job = desk.submit_texts(path, body.texts)
     try:
-        told = await while_there(request, job.next())
-        check(told)
+        await while_there(request, job.next())
+        made = job.result()
     except BaseException:
         desk.leave(job)
         raise
-    made = told[-1]
-    assert isinstance(made, EmbeddingsMade)
     width = len(made.vectors[0]) // _NUMBER_BYTES
     if body.dimensions not in (None, width):  # only of a few models is a part of a vector of use, and none says so
         raise invalid(f"{made.model} makes vectors of {width:,} numbers, and no shorter ones.", "dimensions")
     return await asyncio.to_thread(_response, made, body.encoding_format == "base64")
 
 
-def _response(made: EmbeddingsMade, in_base64: bool) -> Response:
+def _response(made: Embeddings, in_base64: bool) -> Response:
     vectors: Sequence[Any] = [base64.b64encode(each).decode() if in_base64 else _numbers(each) for each in made.vectors]
     data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
     usage = {"prompt_tokens": made.num_tokens, "total_tokens": made.num_tokens}

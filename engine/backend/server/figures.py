@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.values.events import AnswerEnded
+from engine.values.asked import Answered
 from engine.values.replies import StopReason
 
 _DIGITS = 3
 
 
-def usage_of(ended: Sequence[AnswerEnded]) -> dict[str, Any]:
+def usage_of(ended: Sequence[Answered]) -> dict[str, Any]:
     """Of all replies to one request, which share their prompt."""
     prompt = ended[0].statistics.prompt_tokens if len({each.statistics.prompt_tokens for each in ended}) == 1 else None
     prompt = sum(each.statistics.prompt_tokens for each in ended) if prompt is None else prompt
@@ -31,16 +31,16 @@ def usage_of(ended: Sequence[AnswerEnded]) -> dict[str, Any]:
     }
 
 
-def num_written(ended: AnswerEnded) -> int:
+def num_written(ended: Answered) -> int:
     """Tokens of the reply, with the one that ended it."""
     return ended.statistics.reply_tokens + (ended.statistics.stop_reason is StopReason.END)
 
 
-def num_cached(ended: AnswerEnded) -> int:
+def num_cached(ended: Answered) -> int:
     return max(0, ended.statistics.prompt_tokens - ended.statistics.evaluated_tokens)
 
 
-def timings_of(ended: AnswerEnded) -> dict[str, Any]:
+def timings_of(ended: Answered) -> dict[str, Any]:
     """`speedup`: the ratio to plain decoding that the window shows, with its standard error; null where too little is
     known."""
     told = ended.statistics

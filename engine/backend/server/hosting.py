@@ -1,45 +1,73 @@
-"""The server that the user has switched on, if any: opens it, closes it, tells it what happens."""
+"""The server that the user has switched on, if any."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.values.commands import Command, OfClient
+from engine.values.asked import Answered, Asked, Embeddings
 from engine.values.config import ReplySettings
-from engine.values.events import AnswerEvent, Event, Failed, Finished, TargetReady
+from engine.values.events import Event, TargetInfo, TargetLoading, TargetReady
+from engine.values.growing_reply import ReplySoFar
+from engine.values.owner import Owner
+from engine.values.requests import Request
 from engine.values.serving import OpenServer, ServerSettings
-from engine.values.stop_signal import StopSignal
 
 if TYPE_CHECKING:  # imported when it is opened: it takes half a second
+    from engine.backend.chats.answering import Answering
+    from engine.backend.chats.embedding import Embedding
+    from engine.backend.server.desk import ServedTarget
     from engine.backend.server.serving import Server
 
 
-class Hosting:
-    """One thread calls `use`, any thread the other methods."""
+class _Doors(Protocol):
+    answering: Answering
+    embedding: Embedding
 
-    def __init__(self, data_dir: Path, post: Callable[[Command], StopSignal]) -> None:
+
+class Served:
+    """Implements `server.desk.ServedTarget`: asks the engine. Any thread may use it."""
+
+    def __init__(self, begin: Callable[..., Request[Any]], doors: _Doors) -> None:
+        """`begin` is that of the engine."""
+        self._begin = begin
+        self._doors = doors
+        self.loaded: TargetInfo | None = None
+        self.is_loading = False
+
+    def note(self, event: Event) -> None:
+        match event:
+            case TargetLoading():
+                self.is_loading = True
+            case TargetReady(target):
+                self.loaded, self.is_loading = target, False
+
+    def answer(
+        self,
+        asked: Asked,
+        settings: ReplySettings,
+        is_remembered: bool,
+        owner: Owner,
+        progress: Callable[[ReplySoFar], object],
+    ) -> Request[Answered]:
+        return self._begin(self._doors.answering.answer, (asked, settings, is_remembered, owner), {}, progress)
+
+    def embed(self, path: Path, texts: tuple[str, ...]) -> Request[Embeddings]:
+        return self._begin(self._doors.embedding.embed, (path, texts), {})
+
+
+class Hosting:
+    """One thread calls `use`, any thread `close`."""
+
+    def __init__(self, data_dir: Path, target: ServedTarget) -> None:
         self._data_dir = data_dir
-        self._post = post
-        self._lock = threading.Lock()  # for changing the server, and what was told before there was one
+        self._target = target
+        self._lock = threading.Lock()  # for changing the server
         self._server: Server | None = None
         self._settings: ServerSettings | None = None
         self._reply_settings = ReplySettings()
-        self._ready: TargetReady | None = None
-
-    def hear(self, event: Event) -> bool:
-        """Whether that concerns the server alone."""
-        with self._lock:
-            server = self._server
-            if isinstance(event, TargetReady):
-                self._ready = event
-        if server is None:
-            return False
-        server.hear(event)
-        ends_it = isinstance(event, Finished | Failed) and isinstance(event.command, OfClient)
-        return ends_it or isinstance(event, AnswerEvent)
 
     def use(
         self,
@@ -59,13 +87,10 @@ class Hosting:
     def _open(self, settings: ServerSettings) -> None:
         from engine.backend.server.serving import Server
 
-        server = Server(settings, self._data_dir, self._post, lambda: self._reply_settings)
+        server = Server(settings, self._data_dir, self._target, lambda: self._reply_settings)
         server.open()
         with self._lock:
             self._server, self._settings = server, settings
-            ready = self._ready
-        if ready is not None:
-            server.hear(ready)
 
     def close(self) -> None:
         with self._lock:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
-from engine.backend.server.desk import Told
 from engine.backend.server.figures import num_cached, num_written, timings_of
 from engine.backend.server.refusals import RequestRefused
 from engine.backend.server.streams import event
-from engine.values.events import AnswerEnded, AnswerStarted, AnswerText, AnswerThought
+from engine.values.asked import Answered
+from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
 from engine.values.replies import StopReason, joined_thoughts
 from engine.values.tools import ToolCall
 
@@ -33,28 +34,26 @@ class MessageForm:
         self._block = -1  # number of the one that is open, or was last
         self._open = ""  # its type; empty: none is
 
-    def begin(self) -> Sequence[bytes]:
-        return ()
+    def begin(self, number: int, num_prompt_tokens: int) -> Sequence[bytes]:  # noqa: ARG002
+        usage = {"input_tokens": num_prompt_tokens, "output_tokens": 0}
+        empty: dict[str, Any] = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+        return (_event("message_start", message=self._about | empty),)
 
-    def add(self, number: int, told: Sequence[Told]) -> Sequence[bytes]:  # noqa: ARG002
+    def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]:  # noqa: ARG002
         events: list[bytes] = []
-        for each in _joined(told):
-            match each:
-                case AnswerStarted():
-                    usage = {"input_tokens": each.num_tokens, "output_tokens": 0}
-                    empty: dict[str, Any] = {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-                    events.append(_event("message_start", message=self._about | empty))
-                case AnswerThought():
-                    events += self._in("thinking", {"thinking": "", "signature": ""})
-                    events.append(self._delta({"type": "thinking_delta", "thinking": each.text}))
-                case AnswerText():
-                    events += self._in("text", {"text": ""})
-                    events.append(self._delta({"type": "text_delta", "text": each.text}))
-                case AnswerEnded():
-                    events += self._ending(each)
+        for kind, group in groupby(pieces, type):
+            text = "".join(each.text for each in group)
+            if not text:  # the end of a thought
+                continue
+            if kind is TextPiece:
+                events += self._in("text", {"text": ""})
+                events.append(self._delta({"type": "text_delta", "text": text}))
+            else:
+                events += self._in("thinking", {"thinking": "", "signature": ""})
+                events.append(self._delta({"type": "thinking_delta", "thinking": text}))
         return events
 
-    def _ending(self, ended: AnswerEnded) -> Sequence[bytes]:
+    def finish(self, number: int, ended: Answered) -> Sequence[bytes]:  # noqa: ARG002
         events: list[bytes] = []
         calls = self._calls(ended)
         for call in calls:
@@ -71,8 +70,8 @@ class MessageForm:
     def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
         return (event(refusal.as_anthropic(), "error"),)
 
-    def whole(self, ended: Sequence[tuple[list[Told], AnswerEnded]]) -> dict[str, Any]:
-        end = ended[0][1]
+    def whole(self, replies: Sequence[tuple[ReplySoFar, Answered]]) -> dict[str, Any]:
+        end = replies[0][1]
         calls = self._calls(end)
         content: list[dict[str, Any]] = []
         if end.thoughts:
@@ -87,12 +86,12 @@ class MessageForm:
             | {"usage": _usage(end), "timings": timings_of(end)}
         )
 
-    def _ended(self, ended: AnswerEnded, calls: Sequence[object]) -> dict[str, str | None]:
+    def _ended(self, ended: Answered, calls: Sequence[object]) -> dict[str, str | None]:
         reason = "tool_use" if calls else _REASONS.get(ended.statistics.stop_reason, "end_turn")
         is_known = reason == "stop_sequence" and len(self._stops) == 1
         return {"stop_reason": reason, "stop_sequence": self._stops[0] if is_known else None}
 
-    def _calls(self, ended: AnswerEnded) -> Sequence[ToolCall]:
+    def _calls(self, ended: Answered) -> Sequence[ToolCall]:
         return ended.calls if self._is_parallel else ended.calls[:1]
 
     def _in(self, kind: str, empty: dict[str, Any], anew: bool = False) -> Sequence[bytes]:
@@ -115,20 +114,6 @@ class MessageForm:
         return _event("content_block_delta", index=self._block, delta=delta)
 
 
-def _joined(told: Sequence[Told]) -> Sequence[Told]:
-    """Neighbouring pieces of a text as one."""
-    joined: list[Told] = []
-    for each in told:
-        last = joined[-1] if joined else None
-        if isinstance(each, AnswerText) and isinstance(last, AnswerText):
-            joined[-1] = AnswerText(each.number, last.text + each.text)
-        elif isinstance(each, AnswerThought) and isinstance(last, AnswerThought):
-            joined[-1] = AnswerThought(each.number, last.text + each.text)
-        else:
-            joined.append(each)
-    return joined
-
-
 def _event(kind: str, **fields: Any) -> bytes:
     return event({"type": kind, **fields}, kind)
 
@@ -145,7 +130,7 @@ def _input(call: ToolCall) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _usage(ended: AnswerEnded) -> dict[str, int]:
+def _usage(ended: Answered) -> dict[str, int]:
     """Of the prompt, what was read before is counted apart."""
     cached = num_cached(ended)
     return {

@@ -27,7 +27,6 @@ _STATUS = {
     Refusal.TOO_LONG: 400,
     Refusal.NOT_READY: 503,
     Refusal.NOT_OFFERED: 501,
-    Refusal.FAILED: 500,
 }
 TOO_LONG = " The prompt is too long: it exceeds the available context size."  # words by which clients know it
 _CODES = {

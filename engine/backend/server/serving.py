@@ -14,14 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.backend.server.clients import Clients
-from engine.backend.server.desk import Desk
+from engine.backend.server.desk import Desk, ServedTarget
 from engine.backend.server.peers import tells_users
-from engine.values.commands import Command
 from engine.values.config import ReplySettings
 from engine.values.errors import NotPossible, SettingInvalid
-from engine.values.events import Event
 from engine.values.serving import ServerSettings
-from engine.values.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     import uvicorn
@@ -35,18 +32,18 @@ _logger = logging.getLogger("slipstream.server")
 
 
 class Server:
-    """Answers programs for as long as it is open. Whoever owns the engine hands every event to `hear`."""
+    """Answers programs for as long as it is open."""
 
     def __init__(
         self,
         settings: ServerSettings,
         data_dir: Path,
-        post: Callable[[Command], StopSignal],
+        target: ServedTarget,
         reply_settings: Callable[[], ReplySettings] = ReplySettings,
     ) -> None:
         self._settings = settings
         self._clients = Clients(data_dir)
-        self._desk = Desk(post, reply_settings, settings.limits)
+        self._desk = Desk(target, reply_settings, settings.limits)
         self._server: uvicorn.Server | None = None
         self._connections: Connections | None = None
         self._thread: threading.Thread | None = None
@@ -57,10 +54,6 @@ class Server:
     def needs_key(self) -> bool:
         """Whether every program does, while it is open."""
         return self._settings.needs_key or not self._settings.is_local
-
-    def hear(self, event: Event) -> None:
-        """Any thread."""
-        self._desk.hear(event)
 
     def open(self) -> str:
         """Its address. Raises NotPossible where that cannot be used, and SettingInvalid where nobody has a key for a
@@ -129,7 +122,6 @@ class Server:
 
         async def serve() -> None:
             self._loop = asyncio.get_running_loop()
-            self._desk.open(self._loop)
             watching = asyncio.create_task(connections.watch())
             await server.serve([listening])
             watching.cancel()

@@ -14,11 +14,11 @@ from sse_starlette import EventSourceResponse
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from engine.backend.server.desk import END, Desk, Job, Told
+from engine.backend.server.desk import Desk, Job
 from engine.backend.server.reading import until_gone
-from engine.backend.server.refusals import RequestRefused, refused
-from engine.values.asked import Asked
-from engine.values.events import AnswerEnded, AnswerRefused
+from engine.backend.server.refusals import RequestRefused
+from engine.values.asked import Answered, Asked
+from engine.values.growing_reply import Piece, ReplySoFar
 from engine.values.serving import Asker
 
 _PING_S = 15  # of silence in a stream, after which a client is told that it goes on
@@ -29,22 +29,22 @@ _T = TypeVar("_T")
 class Form(Protocol):
     """How the replies to one request look to its client."""
 
-    def begin(self) -> Sequence[bytes]:
-        """Events at the beginning of the stream."""
+    def begin(self, number: int, num_prompt_tokens: int) -> Sequence[bytes]:
+        """Events at the beginning of a reply."""
         ...
 
-    def add(self, number: int, told: Sequence[Told]) -> Sequence[bytes]:
-        """Events of one reply."""
+    def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]: ...
+    def finish(self, number: int, answered: Answered) -> Sequence[bytes]: ...
+    def end(self) -> Sequence[bytes]:
+        """Events after the last reply."""
         ...
-
-    def end(self) -> Sequence[bytes]: ...
 
     def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
         """In the middle of the stream."""
         ...
 
-    def whole(self, ended: Sequence[tuple[list[Told], AnswerEnded]]) -> dict[str, Any]:
-        """Without a stream: of each reply all that was told, and its end."""
+    def whole(self, replies: Sequence[tuple[ReplySoFar, Answered]]) -> dict[str, Any]:
+        """Without a stream."""
         ...
 
 
@@ -60,14 +60,13 @@ async def respond(
 ) -> Response:
     """Raises RequestRefused for what cannot be answered, before anything is sent."""
     job = desk.submit(replies[0], asker)
-    first: list[Told] = []
     try:
-        first = await while_there(request, job.next())
-        check(first)
+        await while_there(request, job.next())
+        if job.is_over:
+            answered(job)
         if is_streamed:
-            content = _stream(desk, replies, asker, form, job, first)
-            return EventSourceResponse(content, ping=_PING_S, sep="\n")
-        return JSONResponse(form.whole(await while_there(request, _all(desk, replies, asker, job, first))))
+            return EventSourceResponse(_stream(desk, replies, asker, form, job), ping=_PING_S, sep="\n")
+        return JSONResponse(form.whole(await while_there(request, _all(desk, replies, asker, job))))
     except BaseException:
         desk.leave(job)
         raise
@@ -88,21 +87,28 @@ async def while_there(request: Request, work: Any) -> Any:
 
 
 async def _stream(
-    desk: Desk, replies: Sequence[Asked], asker: Asker, form: Form, job: Job, first: list[Told]
+    desk: Desk, replies: Sequence[Asked], asker: Asker, form: Form, job: Job[Answered]
 ) -> AsyncIterator[bytes]:
     try:
-        yield b"".join([*form.begin(), *form.add(0, first)])
         for number, asked in enumerate(replies):
-            told = first
             if number:
                 job = desk.submit(asked, asker)
-                told = []
-            while not told or not isinstance(told[-1], END):
-                told = await job.next()
-                check(told)
-                if events := form.add(number, told):
+                await job.next()
+                if job.is_over:
+                    answered(job)
+            yield b"".join(form.begin(number, job.so_far.num_prompt_tokens))
+            num_pieces = 0
+            while True:
+                is_over, so_far = job.is_over, job.so_far
+                events = form.add(number, so_far.since(num_pieces)) if so_far.num_pieces > num_pieces else ()
+                num_pieces = so_far.num_pieces
+                if is_over:
+                    events = [*events, *form.finish(number, answered(job))]
+                if events:
                     yield b"".join(events)
-            check(told)
+                if is_over:
+                    break
+                await job.next()
         yield b"".join(form.end())
     except RequestRefused as refusal:
         yield b"".join(form.fail(refusal))
@@ -111,33 +117,27 @@ async def _stream(
 
 
 async def _all(
-    desk: Desk, replies: Sequence[Asked], asker: Asker, job: Job, first: list[Told]
-) -> list[tuple[list[Told], AnswerEnded]]:
-    found: list[tuple[list[Told], AnswerEnded]] = []
+    desk: Desk, replies: Sequence[Asked], asker: Asker, job: Job[Answered]
+) -> list[tuple[ReplySoFar, Answered]]:
+    found: list[tuple[ReplySoFar, Answered]] = []
     for number, asked in enumerate(replies):
-        told = first
         if number:
             job = desk.submit(asked, asker)
-            told = []
         try:
-            while not told or not isinstance(told[-1], END):
-                told += await job.next()
-            check(told)
+            while not job.is_over:
+                await job.next()
+            found.append((job.so_far, answered(job)))
         finally:
             desk.leave(job)
-        last = told[-1]
-        assert isinstance(last, AnswerEnded)
-        found.append((told, last))
     return found
 
 
-def check(told: Sequence[Told]) -> None:
+def answered(job: Job[Answered]) -> Answered:
     """Raises RequestRefused where the reply was refused, or failed."""
-    last = told[-1]
-    if isinstance(last, AnswerRefused):
-        raise refused(last.refusal, last.sentence)
-    if isinstance(last, AnswerEnded) and last.failure:
-        raise RequestRefused(500, last.failure)
+    reply = job.result()
+    if reply.failure:
+        raise RequestRefused(500, reply.failure)
+    return reply
 
 
 def created() -> int:

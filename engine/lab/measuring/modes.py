@@ -21,7 +21,7 @@ from engine.values.clock import now
 from engine.values.config import ReplySettings
 from engine.values.conversations import ChatTurn
 from engine.values.learned import VerifiedReply
-from engine.values.replies import ReplyListener, StopReason
+from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
 
 
@@ -62,7 +62,7 @@ class WriterMode:
         self._target.roll_back(0)
         writer = ReplyWriter(self._target, self._speculation)  # knows nothing of what was held
         prepared = writer.prepare(question.turns)
-        reply = writer.write(prepared, self._settings, stop, ReplyListener())
+        reply = writer.write(prepared, self._settings, stop)
         if reply.failure is not None:
             raise reply.failure
         if reply.statistics.stop_reason is StopReason.STOPPED:

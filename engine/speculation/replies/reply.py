@@ -25,9 +25,10 @@ from engine.speculation.replies.writing import Breaks, Reply
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn
 from engine.values.errors import SettingInvalid
+from engine.values.growing_reply import GrowingReply
 from engine.values.owner import USER, Owner
 from engine.values.pictures import Picture
-from engine.values.replies import ReplyListener, Thought
+from engine.values.replies import Thought
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Tool
 
@@ -195,12 +196,12 @@ class ReplyWriter:
         prepared: PreparedReply,
         settings: ReplySettings,
         stop: StopSignal,
-        listener: ReplyListener,
+        growing: GrowingReply | None = None,
         breaks: Breaks | None = None,
     ) -> Reply:
-        """Writes the reply that was prepared last. A reply that is stopped or fails is returned as far as it came, with
-        the error in it. In its breaks, others may be prepared and written. Raises SettingInvalid before it begins,
-        where its grammar cannot be used, and Cancelled where it is stopped by then."""
+        """Writes the reply that was prepared last into `growing`. A reply that is stopped or fails is returned as far
+        as it came, with the error in it. In its breaks, others may be prepared and written. Before it begins, raises
+        SettingInvalid if its grammar cannot be used, and Cancelled if it is stopped."""
         speculation = self._speculation if settings.speculate else None
         limits = self._limits_of(prepared.owner)
         rules, grammar = limits.of(settings.sampling, stop)
@@ -211,7 +212,8 @@ class ReplyWriter:
             except SettingInvalid:  # the template begins calls in another way than it is known for
                 calls = None
         shared = self._target, self._prompts, self._session, self._reopening_of(prepared.owner)
-        run = ReplyRun(*shared, speculation, prepared, settings, stop, listener, breaks, rules, grammar or calls)
+        growing = growing or GrowingReply()
+        run = ReplyRun(*shared, speculation, prepared, settings, stop, growing, breaks, rules, grammar or calls)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:

@@ -22,20 +22,20 @@ from engine.speculation.replies.prompt import Prompt, PromptBuilder
 from engine.speculation.replies.reopening import Reopening
 from engine.speculation.replies.speed import ReplyClock
 from engine.speculation.replies.text import TextOrigins, TextStream, fitted_runs, num_whole, origin_of, text_kind
-from engine.speculation.replies.thoughts import GrowingThoughts, PartKind, ReplyPart, ThoughtSplitter, add_parts
+from engine.speculation.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter, add_parts
 from engine.speculation.replies.writing import Breaks, Prepared, Reply
 from engine.values.clock import now
 from engine.values.config import ReplySettings
 from engine.values.errors import PromptTooLong
+from engine.values.growing_reply import GrowingReply
 from engine.values.origins import TARGET
 from engine.values.owner import USER, Owner
-from engine.values.replies import ProposerCounts, ReplyListener, ReplyStatistics, StopReason, ThoughtPiece, TokenLog
+from engine.values.replies import ProposerCounts, ReplyStatistics, StopReason, TokenLog
 from engine.values.speed import Hindrance, LiveFigures
 from engine.values.stop_signal import StopSignal
 
 _FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
 _SEED_BITS = 32  # of one that nobody chose: short enough to be typed
-_PART_S = 2.0  # from one part that is told to the next: so much of a reply may be lost, and some tenths of a second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ReplyRun:
         prepared: PreparedReply,
         settings: ReplySettings,
         stop: StopSignal,
-        listener: ReplyListener,
+        growing: GrowingReply,
         breaks: Breaks | None,
         rules: Rules | None,
         grammar: Grammar | CallGrammar | None,
@@ -80,7 +80,7 @@ class ReplyRun:
         self._prompt = prepared.prompt  # a shorter one when the context filled up
         self._settings = settings
         self._stop = stop
-        self._listener = listener
+        self._growing = growing
         self._breaks = breaks
         self._notes = DistributionNotes(settings.sampling.temperature) if settings.keeps_distributions else None
         self._seed = secrets.randbits(_SEED_BITS) if settings.sampling.seed is None else settings.sampling.seed
@@ -108,11 +108,7 @@ class ReplyRun:
         self._origins = TextOrigins()
         self._clock = ReplyClock(speculation)
         self._figures, self._figures_until = LiveFigures(), -math.inf
-        self._part_at = math.inf
-        self._pieces: list[str] = []
-        self._thoughts = GrowingThoughts()
-        self._thought_from = (0.0, 0)  # when the last piece of a thought was shown, and tokens written until then
-        self._num_answered = self._num_released = 0  # characters of the answer; of everything
+        self._num_released = 0  # characters of everything
         self._tokens: list[int] = []
         self._logged: deque[tuple[int, TokenLog]] = deque()  # not told yet, with the characters up to their end
         self._speculation = speculation
@@ -121,7 +117,7 @@ class ReplyRun:
         self._repeats = False
 
     def finish(self) -> Reply:
-        self._listener.on_prompt(len(self._prompt.tokens), self._prompt.num_left_out)
+        self._growing.begin(len(self._prompt.tokens), self._prompt.num_left_out)
         failure: Exception | None = None
         try:
             reason = self._write()
@@ -132,7 +128,7 @@ class ReplyRun:
         self._clock.stop()
         self._show([*self._splitter.feed(self._stream.finish()), *self._splitter.finish()])
         self._show_parts(self._calls.finish())
-        divided = self._calls.divided("".join(self._pieces), self._thoughts.all)
+        divided = self._calls.divided(self._growing.text, self._growing.thoughts)
         statistics = self._statistics(reason)
         if self._prepared.tools:
             statistics = replace(statistics, origins=fitted_runs(statistics.origins, len(divided.text)))
@@ -158,7 +154,7 @@ class ReplyRun:
                 if self._reopening is not None:
                     readable = before_pictures(self._prompt.tokens, self._prompt.runs)
                     self._reopening.reopen(self._session, readable, self._stop)
-                return self._read(self._prompt.tokens, self._prompt.runs, self._listener.on_prompt_progress)
+                return self._read(self._prompt.tokens, self._prompt.runs, self._growing.read)
         finally:
             self._num_evaluated = self._session.num_evaluated - evaluated_before
             self._clock.prompt_s -= self._breaks_s
@@ -185,9 +181,9 @@ class ReplyRun:
         if self._session.tokens != tokens:
             self._read(tokens, runs)
         self._decoder.go_on()
-        self._clock.leave_out(now() - began)
-        since, num_before = self._thought_from
-        self._thought_from = since + now() - began, num_before
+        took = now() - began
+        self._clock.leave_out(took)
+        self._growing.leave_out(took)
 
     def _give_way(self) -> None:
         assert self._breaks is not None
@@ -210,7 +206,9 @@ class ReplyRun:
             self._show(parts)
             if reason is not None:
                 return reason
-            self._tell_part()
+            if self._growing.is_part_due:
+                self._clock.stop()
+                self._growing.tell_part(self._statistics(StopReason.CUT_OFF))
             if self._breaks is not None and self._breaks.is_due:
                 self._take_break()
         return StopReason.STOP_STRING if self._decoder.is_over else None
@@ -242,7 +240,7 @@ class ReplyRun:
 
     def _begin_thought(self) -> None:
         """From here on its tokens and its time count."""
-        self._thought_from = now(), len(self._tokens)
+        self._growing.begin_thought(len(self._tokens))
         if self._settings.max_thought is not None:
             num_before = self._prompt.num_begun + len(self._tokens)
             self._decoder.thought_end = num_before + self._settings.max_thought
@@ -251,7 +249,7 @@ class ReplyRun:
         self._tokens.append(token)
         if not self._repeats and len(self._tokens) % LOOK_EVERY == 0 and repeats(self._tokens):
             self._repeats = True
-            self._listener.on_repeating()
+            self._growing.repeat()
 
     def _make_room(self) -> FloatRows | None:
         """Leaves out the oldest turns, and reads the others and the reply so far again; None if nothing can leave."""
@@ -275,7 +273,7 @@ class ReplyRun:
         if prompt.num_left_out == num_left_out:
             return None
         self._prompt = prompt
-        self._listener.on_trimmed(prompt.num_left_out)
+        self._growing.trim(prompt.num_left_out)
         return self._session.read([*prompt.tokens, *self._tokens], self._stop, runs=prompt.runs)
 
     def _num_shown(self, num_characters: int) -> int:
@@ -293,17 +291,15 @@ class ReplyRun:
         for part in parts:
             self._num_released += len(part.text)
             origins = self._origins.release(len(part.text), counts=part.kind is PartKind.ANSWER)
-            self._tell_logs(part.kind)
+            logs, figures = self._logs_released(), self._figures_now()
             if part.kind is PartKind.ANSWER:
-                self._pieces.append(part.text)
-                self._num_answered += len(part.text)
-                self._listener.on_text(part.text, self._figures_now(), origins)
+                self._growing.say(part.text, figures, origins, logs)
             elif part.kind is PartKind.CALL:
-                self._listener.on_call(part.text, self._figures_now())
+                self._growing.call(figures)
             elif part.kind is PartKind.THOUGHT:
-                self._think(ThoughtPiece(part.text, origins))
-            elif part.kind is PartKind.CLOSING and self._thoughts.is_open:
-                self._think(ThoughtPiece(is_last=True))
+                self._growing.think(part.text, figures, origins, len(self._tokens))
+            elif part.kind is PartKind.CLOSING:
+                self._growing.end_thought(figures, len(self._tokens))
 
     def _note_log(self, token: int) -> None:
         log = None if self._logs is None else self._logs.of(len(self._tokens) - 1)
@@ -311,33 +307,17 @@ class ReplyRun:
             assert log.piece == self._vocabulary.pieces[token]
             self._logged.append((self._stream.num_decoded, log))
 
-    def _tell_logs(self, kind: PartKind) -> None:
-        """Of the tokens whose text is released, before that is told; only of the answer."""
-        told: list[TokenLog] = []
+    def _logs_released(self) -> tuple[TokenLog, ...]:
+        """The logs of the tokens whose text is released."""
+        released: list[TokenLog] = []
         while self._logged and self._logged[0][0] <= self._num_released:
-            told.append(self._logged.popleft()[1])
-        if told and kind is PartKind.ANSWER:
-            self._listener.on_logs(tuple(told))
-
-    def _think(self, piece: ThoughtPiece) -> None:
-        (since, num_before), until = self._thought_from, (now(), len(self._tokens))
-        self._thought_from = until
-        piece = replace(piece, seconds=until[0] - since, num_tokens=until[1] - num_before)
-        self._thoughts.add(piece, self._num_answered)
-        self._listener.on_thought(piece, self._figures_now())
+            released.append(self._logged.popleft()[1])
+        return tuple(released)
 
     def _figures_now(self) -> LiveFigures:
         if now() >= self._figures_until:
             self._figures, self._figures_until = self._live_figures(), now() + _FIGURES_S
         return self._figures
-
-    def _tell_part(self) -> None:
-        if self._part_at == math.inf and (self._pieces or self._thoughts.is_open):
-            self._part_at = now() + _PART_S
-        elif now() >= self._part_at:
-            self._clock.stop()
-            self._listener.on_part("".join(self._pieces), self._thoughts.all, self._statistics(StopReason.CUT_OFF))
-            self._part_at = now() + _PART_S
 
     @property
     def _ratio(self) -> float:
@@ -388,7 +368,7 @@ class ReplyRun:
             plain_error=plain_error,
             draft_s=figures.draft_s + figures.translate_s,
             check_s=figures.target_s + figures.accept_s,
-            kind=text_kind("".join(self._pieces)),
+            kind=text_kind(self._growing.text),
             origins=self._origins.runs,
             proposers=tuple(
                 ProposerCounts(key, counts.num_rounds, counts.num_drafted, counts.num_accepted)

@@ -130,14 +130,6 @@ def fitted_runs(runs: Sequence[OriginRun], length: int) -> tuple[OriginRun, ...]
     return (*fitted, OriginRun(length, TARGET.key)) if length else tuple(fitted)
 
 
-def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
-    """The runs with neighbours of one origin joined."""
-    joined: list[tuple[int, str]] = []
-    for run in runs:
-        _append(joined, run.num_characters, run.origin)
-    return as_runs(joined)
-
-
 def as_runs(pairs: Iterable[tuple[int, str]]) -> tuple[OriginRun, ...]:
     return tuple(OriginRun(length, origin) for length, origin in pairs)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from engine.speculation.model.chat.thinking import ThinkingTags
-from engine.speculation.replies.text import joined_runs, overlap
-from engine.values.replies import Thought, ThoughtPiece
+from engine.speculation.replies.text import overlap
 
-_DIGITS = 3  # of seconds, as they are stored
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -126,51 +124,3 @@ class ThoughtSplitter:
             elif found and found[1].startswith(self._fence) and not line.strip().strip(self._fence[0]):
                 self._fence = ""
         self._line = last if len(last) <= 160 else last[:80] + last[-80:]
-
-
-class GrowingThoughts:
-    """The thoughts of a reply that is being written."""
-
-    def __init__(self) -> None:
-        self._pieces: list[tuple[int, list[ThoughtPiece]]] = []  # of each thought, with its place
-
-    @property
-    def is_open(self) -> bool:
-        return bool(self._pieces) and not self._pieces[-1][1][-1].is_last
-
-    def add(self, piece: ThoughtPiece, place: int) -> None:
-        """Adds a piece to the last thought, or after that has ended to a new one, at that place of the answer."""
-        if not self.is_open:
-            self._pieces.append((place, []))
-        self._pieces[-1][1].append(piece)
-
-    @property
-    def all(self) -> tuple[Thought, ...]:
-        return tuple(
-            Thought(
-                place,
-                "".join(piece.text for piece in pieces),
-                round(sum(piece.seconds for piece in pieces), _DIGITS),
-                sum(piece.num_tokens for piece in pieces),
-                pieces[-1].is_last,
-                joined_runs(run for piece in pieces for run in piece.origins),
-            )
-            for place, pieces in self._pieces
-        )
-
-
-def joined_replies(text: str, before: tuple[Thought, ...], thoughts: tuple[Thought, ...]) -> tuple[Thought, ...]:
-    """The thoughts of a reply with this text and the thoughts `before`, and another one that goes on where it ended."""
-    later = [replace(each, place=each.place + len(text)) for each in thoughts]
-    if before and later and not before[-1].is_whole:  # it went on
-        first, next_one = before[-1], later.pop(0)
-        joined = replace(
-            next_one,
-            place=first.place,
-            text=first.text + next_one.text,
-            seconds=round(first.seconds + next_one.seconds, _DIGITS),
-            num_tokens=first.num_tokens + next_one.num_tokens,
-            origins=first.origins + next_one.origins,
-        )
-        return (*before[:-1], joined, *later)
-    return (*before, *later)

@@ -9,8 +9,9 @@ from typing import Any, Protocol, TypeVar
 from engine.speculation.decoding.figures import DecodingFigures
 from engine.values.config import ReplySettings
 from engine.values.conversations import ChatTurn
+from engine.values.growing_reply import GrowingReply
 from engine.values.learned import VerifiedReply
-from engine.values.replies import ReplyListener, ReplyStatistics, Thought
+from engine.values.replies import ReplyStatistics, Thought
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Tool, ToolCall
 
@@ -83,8 +84,11 @@ class Writer(Protocol[P]):
         tools: Sequence[Tool] = (),
     ) -> P: ...
 
-    def write(self, prepared: P, settings: ReplySettings, stop: StopSignal, listener: ReplyListener) -> Reply:
-        """A reply that is stopped or fails is returned as far as it came, with the error in it."""
+    def write(
+        self, prepared: P, settings: ReplySettings, stop: StopSignal, growing: GrowingReply | None = None
+    ) -> Reply:
+        """Writes into `growing`. A reply that is stopped or fails is returned as far as it came, with its error."""
+        ...
 
     def close(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What becomes of a posted command: with one thread of an engine, without any, and with the real one."""
+"""What becomes of a request: with one thread of an engine, without any, and with the real one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
 
-from app.engine_bridge import EngineBridge, Posted, Request
-from engine import Command, Engine, EngineConfig, StopSignal
+from app.engine_bridge import EngineBridge, Request
+from engine import Engine, EngineConfig
 from engine.backend.worker import Worker
 from engine.values.errors import NotPossible
-from engine.values.events import ConversationsListed, Event, Failed, LearnedGrew, Listener
+from engine.values.events import ConversationsListed, Event, LearnedGrew, Listener
 from engine.values.prompts import TokenCount
-from engine.values.requests import Failure
+from engine.values.requests import Call, Failure, door_to, ignore
+from engine.values.requests import Request as Asked
 from tests.fakes.bridge import FakeBridge
-from tests.fakes.commands import ListThings, OpenThing
 
 
 class Diary(QObject):
@@ -33,7 +33,7 @@ class Diary(QObject):
         super().__init__()
         self.lines: list[object] = []
         self.threads: set[QThread] = set()
-        bridge.happened.connect(self.hear)
+        bridge.listen(Event, self.hear)
         bridge.unhandled.connect(self.hear)
 
     @Slot(object)
@@ -41,34 +41,50 @@ class Diary(QObject):
         self.lines.append(said)
         self.threads.add(QThread.currentThread())
 
-    def follow(self, request: Posted, name: str) -> None:
-        request.finished.connect(lambda: self.hear(f"{name} finished"))
+    def follow(self, request: Request[Any], name: str) -> None:
+        request.progressed.connect(lambda progress: self.hear(f"{name}: {progress}"))
+        request.answered.connect(lambda answer: self.hear(f"{name} answered {answer}"))
         request.failed.connect(lambda failed: self.hear(f"{name}: {failed.sentence}"))
 
 
+class Things:
+    """A service that lists, and fails to open."""
+
+    def __init__(self, emit: Listener, go_on: threading.Event) -> None:
+        self._emit = emit
+        self._go_on = go_on
+
+    def list(self, progress: Callable[[int], object] = ignore) -> int:
+        assert self._go_on.wait(10)
+        self._emit(ConversationsListed(()))
+        progress(1)
+        return 2
+
+    def open(self) -> None:
+        assert self._go_on.wait(10)
+        raise NotPossible("There is no such chat.")
+
+
 class OneThread:
-    """An engine that lists, and fails to open."""
+    """An engine with one service."""
 
     def __init__(self, listener: Listener) -> None:
         self.go_on = threading.Event()
         self.go_on.set()
-        self._emit = listener
-        self._worker = Worker("engine", self._handle, listener)
+        service = Things(listener, self.go_on)
+        self.things: Things = door_to("engine", lambda: service)
+        self._worker = Worker("engine")
         self._worker.start()
 
-    def post(self, command: Command) -> StopSignal:
-        return self._worker.post(command)
+    def begin(self, method: Any, args: Any, kwargs: Any, progress: Callable[[Any], object]) -> Asked[Any]:
+        request = Asked[Any](self._worker.signal())
+        self._worker.post(Call(method, args, kwargs, request, progress))
+        return request
 
     def close(self) -> bool:
         self.go_on.set()
         self._worker.end()
         return self._worker.join(5)
-
-    def _handle(self, command: Command, stop: StopSignal) -> None:
-        assert self.go_on.wait(10)
-        if isinstance(command, OpenThing):
-            raise NotPossible("It was stopped." if stop.is_set() else "There is no such chat.")
-        self._emit(ConversationsListed(()))
 
 
 Make = Callable[[], tuple[EngineBridge, OneThread, Diary]]
@@ -93,18 +109,14 @@ def make() -> Iterator[Make]:
         assert bridge.close()
 
 
-def test_a_request_ends_after_all_its_events_on_the_interface_thread(qtbot: QtBot, make: Make) -> None:
-    bridge, _, diary = make()
-    for name, command in (("list", ListThings()), ("open", OpenThing(1)), ("again", ListThings())):
-        diary.follow(bridge.post(command), name)
-    qtbot.waitUntil(lambda: "again finished" in diary.lines)
+def test_a_request_ends_after_all_that_was_told_on_the_interface_thread(qtbot: QtBot, make: Make) -> None:
+    bridge, engine, diary = make()
+    for name, method in (("list", engine.things.list), ("open", engine.things.open), ("again", engine.things.list)):
+        diary.follow(bridge.ask(method), name)
+    qtbot.waitUntil(lambda: "again answered 2" in diary.lines)
     assert diary.lines == [
-        ConversationsListed(()),
-        "list finished",
-        "open: There is no such chat.",
-        Failed("There is no such chat.", OpenThing(1)),
-        ConversationsListed(()),
-        "again finished",
+        *(ConversationsListed(()), "list: 1", "list answered 2", "open: There is no such chat."),
+        *(ConversationsListed(()), "again: 1", "again answered 2"),
     ]
     assert diary.threads == {QCoreApplication.instance().thread()}  # type: ignore[union-attr]
 
@@ -112,50 +124,19 @@ def test_a_request_ends_after_all_its_events_on_the_interface_thread(qtbot: QtBo
 def test_a_request_is_stopped_before_it_begins(qtbot: QtBot, make: Make) -> None:
     bridge, engine, diary = make()
     engine.go_on.clear()
-    first, second = bridge.post(OpenThing(1)), bridge.post(OpenThing(2))
+    first, second = bridge.ask(engine.things.open), bridge.ask(engine.things.open)
     diary.follow(second, "second")
     second.stop()
     assert (first.is_stopped, second.is_stopped) == (False, True)
+    qtbot.waitUntil(lambda: "second: This was cancelled before it began." in diary.lines)
     engine.go_on.set()
-    qtbot.waitUntil(lambda: "second: It was stopped." in diary.lines)
-
-
-def test_a_failure_that_nobody_listens_to_is_said_once(qtbot: QtBot, make: Make) -> None:
-    bridge, _, diary = make()
-    bridge.post(OpenThing(1))
-    bridge.post(OpenThing(1), quiet=True)
-    finished = bridge.post(OpenThing(1))
-    finished.finished.connect(lambda: diary.hear("never"))
-    failed = Failed("There is no such chat.", OpenThing(1))
-    qtbot.waitUntil(lambda: diary.lines.count(failed) == 3)
-    assert diary.lines == [failed.sentence, failed, failed, failed.sentence, failed]
-
-
-def test_what_the_engine_asks_of_itself_ends_no_request() -> None:
-    bridge = FakeBridge()
-    diary = Diary(bridge)
-    diary.follow(bridge.post(ListThings()), "list")
-    bridge.tell(Failed("The disk is full.", OpenThing(1)))
-    assert diary.lines == ["The disk is full.", Failed("The disk is full.", OpenThing(1))]
-
-
-def test_equal_commands_end_in_the_order_in_which_they_were_posted() -> None:
-    bridge = FakeBridge()
-    diary = Diary(bridge)
-    for name in ("first", "second"):
-        diary.follow(bridge.post(OpenThing(1)), name)
-    bridge.tell(Failed("No.", bridge.posted[0]))
-    assert diary.lines[0] == "first: No."
-    bridge.tell(Failed("No.", bridge.posted[1]))
-    assert diary.lines[2] == "second: No."
 
 
 def test_nothing_is_heard_of_a_bridge_that_is_closed(make: Make) -> None:
     bridge, engine, diary = make()
     engine.go_on.clear()
-    requests = [bridge.post(command) for command in (ListThings(), OpenThing(1), ListThings())]
-    for request in requests:
-        diary.follow(request, "request")
+    for method in (engine.things.list, engine.things.open, engine.things.list):
+        diary.follow(bridge.ask(method), "request")
     engine.go_on.set()
     time.sleep(0.05)  # some of it is on its way to this thread
     assert bridge.close()

@@ -26,7 +26,6 @@ from app.widgets.transcript.prompt_view import PromptView
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.words.prose import Prose
 from app.wiring import WiredWindow
-from engine.values.commands import Command, ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role, SearchHit
 from engine.values.events import (
@@ -40,6 +39,7 @@ from engine.values.events import (
     TargetReady,
     TargetsListed,
 )
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, ReplyOrder, Send
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.browser import Browser
 from tests.unit.app.library_samples import TARGETS
@@ -99,7 +99,7 @@ class Desk:
         window.notices.show_notice("test", "Something is new.", [("Look", lambda: None)])
         self.rest()
         window.prompt_box.setFocus()
-        self.bridge.posted.clear()
+        self.bridge.take()
         self.rest()
 
     def rest(self) -> None:
@@ -112,8 +112,6 @@ class Desk:
         self.rest()
         for asked in self.bridge.asked_now():
             self._settle(asked)
-        for command in tuple(self.bridge.posted):
-            self._answer(command)
         self.bridge.take()
         while QApplication.activePopupWidget():
             self.close_popup()
@@ -127,21 +125,24 @@ class Desk:
             self.key(Qt.Key.Key_Escape)
         self.rest()
 
-    def _answer(self, command: Command) -> None:
+    def _answer(self, order: ReplyOrder) -> None:
         self.num_answers += 2
         number, bridge = self.num_answers, self.bridge
-        match command:
+        match order:
             case Send() | EditPrompt():
-                prompt = Message(number, 7, None, Role.USER, command.prompt, NOW)
+                prompt = Message(number, 7, None, Role.USER, order.prompt, NOW)
                 bridge.tell(PromptStored(prompt, ()))
                 bridge.tell(ReplyFinished(Message(number + 1, 7, number, Role.ASSISTANT, "Yes.", NOW)))
             case Regenerate() | ContinueReply():
-                parent = 70 if isinstance(command, Regenerate) and command.message_id == 71 else 72
+                parent = 70 if isinstance(order, Regenerate) and order.message_id == 71 else 72
                 bridge.tell(ReplyFinished(Message(number, 7, parent, Role.ASSISTANT, "Again.", NOW), (1, number)))
 
     def _settle(self, asked: Asked) -> None:
         bridge = self.bridge
         match asked.call:
+            case "answer", order:
+                self._answer(order)
+                asked.answer()
             case "show_branch", _, message_id:
                 branch = [replace(each, id=message_id) if message_id in SIBLINGS.get(each.id, ()) else each
                           for each in MESSAGES]  # fmt: skip

@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MethodType
+from typing import cast
 
 import pytest
 from PySide6.QtCore import SIGNAL
@@ -26,7 +28,7 @@ from app.text.numbers import use_locale
 from app.text.translation import Translators
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import OwnSampling, Send
+from engine import OwnSampling
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.errors import TargetMissing
@@ -35,7 +37,6 @@ from engine.values.events import (
     ConversationsDeleted,
     ConversationsListed,
     EverythingForgotten,
-    Failed,
     FoldersListed,
     PresetsListed,
     SpeculationChanged,
@@ -45,6 +46,7 @@ from engine.values.events import (
     TargetsListed,
 )
 from engine.values.order import Folder, Preset
+from engine.values.orders import Send
 from engine.values.prompts import AttachedPicture, Attachment, join_prompt
 from engine.values.sentences import say
 from engine.values.targets import Downloading, HubFile
@@ -83,7 +85,7 @@ class Desk:
         self.bridge.tell(ConversationOpened(Conversation(CHATS[1], "", PROMPTS, siblings={70: (70, 90)})))
         self.bridge.finish_all()
         self.window.toasts.clear()
-        self.bridge.posted.clear()
+        self.bridge.take()
 
     @property
     def window(self) -> MainWindow:
@@ -168,8 +170,8 @@ def test_the_window_speaks_the_language_and_all_is_where_it_was(desk: Desk) -> N
     assert window.target_bar.name.words == "Tiny"
     assert len(desk.bridge.loads) == 1
     window.prompt_box.submit()
-    assert isinstance(desk.bridge.posted[-1], Send)
-    assert desk.bridge.posted[-1].conversation_id == 7
+    assert isinstance(desk.bridge.orders[-1], Send)
+    assert desk.bridge.orders[-1].conversation_id == 7
 
 
 def test_what_the_engine_said_is_said_again_but_no_news(desk: Desk) -> None:
@@ -207,10 +209,10 @@ def test_it_waits_for_what_is_under_way_and_says_so(desk: Desk) -> None:
     before.set_busy(False)
     assert desk.app.library is not None
     desk.app.library.dialog.hub.download_requested.emit(FILE)  # goes on for itself
-    request = desk.bridge.post(Send("Hi", 7, desk.app.chat.reply_settings))
+    desk.bridge.ask(desk.bridge.engine.chat.answer, Send("Hi", 7, desk.app.chat.reply_settings))
     desk.qtbot.wait(400)
     assert desk.window is before
-    desk.bridge.tell(Failed("No.", request.command))
+    desk.bridge.answers[-1].fail("No.")
     desk.until(lambda: "note above" in desk.note)
     before.toasts.clear()
     before.guide_action.trigger()
@@ -259,7 +261,7 @@ def test_what_only_the_window_knows_is_not_lost(desk: Desk) -> None:
     assert desk.app.conversations.is_incognito
     assert desk.window.incognito_banner.isVisible()
     desk.window.prompt_box.send(desk.window.prompt_box.text)
-    sent = desk.bridge.posted[-1]
+    sent = desk.bridge.orders[-1]
     assert isinstance(sent, Send)
     assert (sent.incognito, sent.system_prompt, sent.pictures) == (True, "Rhyme.", (picture,))
     desk.window.restore_action.trigger()
@@ -291,10 +293,15 @@ def test_the_notice_of_a_model_that_is_gone_stays(desk: Desk) -> None:
     assert "nicht mehr in /nowhere" in desk.window.notices.shown["missing-model"].words.text()
 
 
+def num_listeners(desk: Desk) -> int:
+    slots = [slot() for kind in desk.bridge._listeners.values() for slot in kind]
+    return sum(slot is not None and isValid(cast(MethodType, slot).__self__) for slot in slots)
+
+
 def test_old_windows_and_controllers_are_gone(desk: Desk) -> None:
     desk.change_to("de")
     windows = [weakref.ref(desk.window)]
-    num_heard = desk.bridge.receivers(SIGNAL("happened(PyObject)"))
+    num_heard = num_listeners(desk)
     num_followed = desk.app.keeper.receivers(SIGNAL("changed()"))
     num_widgets = len(QApplication.allWidgets())
     for code in ("fr", "ja", "es", "zh_CN", "de"):
@@ -303,7 +310,7 @@ def test_old_windows_and_controllers_are_gone(desk: Desk) -> None:
     gc.collect()
     assert [ref() is not None and isValid(ref()) for ref in windows] == [False] * 5 + [True]
     assert [ref() is not None for ref in windows] == [False] * 5 + [True]
-    assert desk.bridge.receivers(SIGNAL("happened(PyObject)")) == num_heard
+    assert num_listeners(desk) == num_heard
     assert desk.app.keeper.receivers(SIGNAL("changed()")) == num_followed
     assert abs(len(QApplication.allWidgets()) - num_widgets) <= 5, "of a menu or a tooltip"
 

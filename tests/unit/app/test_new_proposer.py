@@ -29,7 +29,7 @@ from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.history import History
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE, TEXT
@@ -59,7 +59,7 @@ def write() -> Reply:
     with closing(writer):
         prepared = writer.prepare([ChatTurn(Role.USER, "Count.")])
         settings = ReplySettings(SamplingSettings(temperature=0))
-        return writer.write(prepared, settings, StopSignal(), RecordingListener())
+        return writer.write(prepared, settings, StopSignal(), RecordingReply())
 
 
 def shown(qtbot: QtBot, keeper: ThemeKeeper, message: Message) -> ReplyView:

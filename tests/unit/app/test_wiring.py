@@ -18,7 +18,7 @@ from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import AUTOMATIC, STARTER, Command, LearningSettings, OwnSampling, Send
+from engine import AUTOMATIC, STARTER, LearningSettings, OwnSampling
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.errors import TargetSuspect
@@ -26,7 +26,6 @@ from engine.values.events import (
     ConversationOpened,
     ConversationsDeleted,
     ConversationsListed,
-    Failed,
     OwnWorkFailed,
     TargetInfo,
     TargetReady,
@@ -52,20 +51,15 @@ class Desk:
         self.app = WiredWindow(opened, folder, SpeculationSettings(), make_bridge=lambda _config: self.bridge)
         qtbot.waitUntil(lambda: self.app.library is not None)
 
-    def last(self, kind: type[Command] | str) -> Any:
-        """The last command of this kind, or the last request for the method of this name."""
-        if isinstance(kind, str):
-            return next(each for each in reversed(self.bridge.all_asked) if each.method.name == kind)
-        return [command for command in self.bridge.posted if isinstance(command, kind)][-1]
+    def last(self, name: str) -> Asked:
+        """The last request for the method of this name."""
+        return next(each for each in reversed(self.bridge.all_asked) if each.method.name == name)
 
-    def fail(self, asked: Command | Asked) -> list[str]:
+    def fail(self, asked: Asked) -> list[str]:
         """The toasts that say so."""
         self.window.toasts.clear()
         self.bridge.take()
-        if isinstance(asked, Asked):
-            asked.fail("No.")
-        else:
-            self.bridge.tell(Failed("No.", asked))
+        asked.fail("No.")
         return [toast.words.text() for toast in self.window.toasts.shown]
 
     def open(self, number: int) -> None:
@@ -148,7 +142,7 @@ Outcome = tuple[list[str], list[Any]]  # toasts, and what is asked of the engine
 SAID: Outcome = (["No."], [])
 SAID_AND_LISTED: Outcome = (["No."], [("list_all",)])
 SILENT: Outcome = ([], [])
-CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...] = (
+CASES: tuple[tuple[str, Callable[[Desk], object], Outcome], ...] = (
     ("rename", lambda desk: desk.window.conversations.renamed.emit(1, "Better"), SAID_AND_LISTED),
     ("delete", lambda desk: desk.window.conversations.deleted.emit((1,)), SAID_AND_LISTED),
     ("restore", Desk.restore, SAID_AND_LISTED),
@@ -159,16 +153,14 @@ CASES: tuple[tuple[type[Command] | str, Callable[[Desk], object], Outcome], ...]
     ("export_conversations", Desk.export, SAID),
     ("read", lambda desk: desk.window.texts_dropped.emit(["/notes.txt"]), SILENT),
     ("use_drafter", lambda desk: desk.app.drafters.dialog.chosen.emit(AUTOMATIC, False), SAID),
-    (Send, Desk.send, SAID),
+    ("answer", Desk.send, SAID),
     ("save_draft", Desk.begin_a_prompt_and_leave, SILENT),
     ("read_learned", lambda desk: desk.window.personal_action.trigger(), SILENT),
 )
 
 
-@pytest.mark.parametrize(("kind", "do", "expected"), CASES, ids=[str(kind) for kind, _, _ in CASES])
-def test_a_failure_is_shown_once(
-    ready: Desk, kind: type[Command] | str, do: Callable[[Desk], object], expected: Outcome
-) -> None:
+@pytest.mark.parametrize(("kind", "do", "expected"), CASES, ids=[kind for kind, _, _ in CASES])
+def test_a_failure_is_shown_once(ready: Desk, kind: str, do: Callable[[Desk], object], expected: Outcome) -> None:
     do(ready)
     assert (ready.fail(ready.last(kind)), ready.bridge.take()) == expected
 

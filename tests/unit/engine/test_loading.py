@@ -28,7 +28,7 @@ from engine.values.drafters import Guesses
 from engine.values.errors import DrafterUnusable, StoreUnusable
 from engine.values.spare_time import SpareTime
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 
@@ -83,7 +83,7 @@ class Start:
     def write(self) -> Reply:
         prepared = self.writer.prepare([ChatTurn(Role.USER, "Say it.")])
         settings = ReplySettings(SamplingSettings(temperature=0))
-        reply = self.writer.write(prepared, settings, StopSignal(), RecordingListener())
+        reply = self.writer.write(prepared, settings, StopSignal(), RecordingReply())
         assert reply.failure is None
         assert reply.text == TEXT, "whoever drafts"
         return reply

@@ -13,18 +13,18 @@ import pytest
 from engine.backend.precedence import Precedence
 from engine.speculation.model.interface import FloatRows
 from engine.threads import Engine
-from engine.values.asked import Asked
-from engine.values.commands import Answer, Command, Send
+from engine.values.asked import Answered, Asked
 from engine.values.comparison import Comparison, ComparisonOrder
 from engine.values.config import EngineConfig, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.values.conversations import ChatTurn, Role
-from engine.values.events import AnswerEnded, ReplyFinished, TargetInfo, TargetReady
+from engine.values.events import ReplyFinished, TargetInfo, TargetReady
+from engine.values.orders import ReplyOrder, Send
 from engine.values.owner import Owner
 from engine.values.replies import StopReason
-from engine.values.requests import Request
+from engine.values.requests import Call, Door, Request, ignore
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
-from tests.fakes.listener import EventQueue
+from tests.fakes.listener import EventQueue, Settled
 from tests.fakes.target import END, FakeTarget
 
 SETTINGS = ReplySettings(SamplingSettings(temperature=1.0, seed=5))
@@ -73,20 +73,27 @@ class Asking:
         self.engine = Engine(EngineConfig(folder / "data", SpeculationSettings(drafter="none")), self.events)
         self.engine.ask(self.engine.target.load, LoadOrder(self.path))
         self.events.wait_for(TargetReady)
-        self.stop = StopSignal()
+        self.asked: Request[Answered]
         self.expected = ""  # by the program, of its reply
 
-    def ask(self, **at: Callable[[], object] | Command) -> None:
+    def say(self, order: ReplyOrder) -> None:
+        """The user wants a reply."""
+        self.engine.ask(self.engine.chat.answer, order)
+
+    def ask(self, **at: Callable[[], object] | ReplyOrder) -> None:
         """A program asks; `at`: what happens in which pass, counted from here."""
         for key, happens in at.items():
-            then = partial(self.engine.post, happens) if isinstance(happens, Command) else happens
+            then = partial(self.say, happens) if isinstance(happens, ReplyOrder) else happens
             self.target.at[self.target.num_passes + int(key.removeprefix("pass_"))] = then
         asked = Asked((ChatTurn(Role.USER, _PROGRAM),), expected=self.expected)
-        self.stop = self.engine.post(Answer(1, asked, SETTINGS, False, Owner("a program")))
+        self.asked = self.events.ask(
+            self.engine, self.engine.answering.answer, asked, SETTINGS, False, Owner("a program")
+        )
 
-    def ended(self) -> AnswerEnded:
+    def ended(self) -> Answered:
         self.events.seen.clear()
-        return self.events.wait_for(AnswerEnded)
+        self.events.wait_for(Settled)
+        return self.asked.result()
 
     @property
     def came_between(self) -> list[type]:
@@ -154,7 +161,7 @@ def test_the_user_does_not_wait_for_the_tokens_of_a_prediction(asking: Asking, m
             return tokenize(text)
         passes.append(asking.target.num_passes)
         if len(passes) == 2:
-            asking.engine.post(Send(_USER, None, ReplySettings()))
+            asking.say(Send(_USER, None, ReplySettings()))
         return [LETTERS[0]]
 
     monkeypatch.setattr(asking.target, "tokenize", tokenize_slowly)
@@ -191,7 +198,7 @@ def test_a_reply_whose_model_is_changed_ends_with_a_sentence(asking: Asking, loa
 
 
 def test_a_program_that_leaves_while_it_waits_is_not_answered_any_further(asking: Asking) -> None:
-    asking.ask(pass_20=Send(_USER, None, ReplySettings()), pass_24=lambda: asking.stop.set())  # noqa: PLW0108
+    asking.ask(pass_20=Send(_USER, None, ReplySettings()), pass_24=lambda: asking.asked.stop())  # noqa: PLW0108
     ended = asking.ended()
     assert asking.came_between == [ReplyFinished]
     assert ended.statistics.stop_reason is StopReason.STOPPED
@@ -199,15 +206,15 @@ def test_a_program_that_leaves_while_it_waits_is_not_answered_any_further(asking
 
 
 def test_a_prompt_that_comes_while_one_looks_who_waits_is_not_missed() -> None:
-    waiting: dict[StopSignal, Command] = {}
+    waiting: dict[StopSignal, Call] = {}
 
-    def look() -> dict[StopSignal, Command]:
+    def look() -> dict[StopSignal, Call]:
         seen = dict(waiting)
         if not waiting:
-            waiting[StopSignal()] = send
-            precedence.note(send)
+            waiting[call.request.signal] = call
+            precedence.note(call)
         return seen
 
-    send = Send(_USER, None, ReplySettings())
+    call = Call(Door("chat", object).answer, (), {}, Request[None](StopSignal()), ignore)
     precedence = Precedence(look, lambda _stop: None)
     assert [precedence.is_due for _ in range(2)][-1]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from pathlib import Path
 
 import llama_cpp  # noqa: F401, no plain tests
@@ -14,28 +13,23 @@ import pytest
 from engine import Engine, EngineConfig
 from engine.backend.chats.chat_editor import ChatEditor
 from engine.backend.chats.chat_reader import ChatReader
+from engine.backend.chats.chat_service import ChatService
 from engine.backend.storage import Repository
-from engine.factory import Services
 from engine.speculation.model.interface import Target
-from engine.values.asked import Asked
-from engine.values.commands import Answer, EditPrompt, Regenerate, Send
+from engine.values.asked import Answered, Asked
 from engine.values.config import OwnSampling, ReplySettings, SpeculationSettings
 from engine.values.conversations import ChatTurn, ExportFormat, Message, Role
 from engine.values.errors import TargetUnusable
-from engine.values.events import (
-    AnswerEnded,
-    AnswerStarted,
-    Failed,
-    Finished,
-    PromptStored,
-    ReplyFinished,
-    ReplyWaits,
-    TargetReady,
-)
-from engine.values.stop_signal import StopSignal
+from engine.values.events import PromptStored, ReplyFinished, TargetReady
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import EditPrompt, Regenerate, ReplyOrder, Send
+from engine.values.owner import Owner
+from engine.values.requests import Request
 from engine.values.targets import LoadOrder
-from tests.fakes.listener import EventQueue
+from tests.fakes.listener import EventQueue, Settled
 from tests.fakes.target import FakeTarget, says
+
+PROGRAM = Owner("a program")
 
 
 @pytest.fixture
@@ -54,7 +48,7 @@ def carried_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(ChatEditor, "change", change)
     monkeypatch.setattr(ChatReader, "open", open_chat)
-    monkeypatch.setattr(Services, "handle", lambda _services, _command, _stop: done.append("reply"))
+    monkeypatch.setattr(ChatService, "answer", lambda _service, _order: done.append("reply"))
     return done
 
 
@@ -65,9 +59,9 @@ def test_a_reply_waits_for_what_was_changed_before_and_whoever_reads_only_for_a_
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
         engine.ask(engine.editor.change, 1, "Be brief.", OwnSampling())
-        engine.post(Send("Hi", 1, ReplySettings()))
+        reply = engine.ask(engine.chat.answer, Send("Hi", 1, ReplySettings()))
         engine.ask(engine.chats.open, 1)
-        events.wait_for(Finished)
+        reply.result(60)
     finally:
         assert engine.close()
     assert carried_out == ["open", "change", "reply"]
@@ -79,8 +73,9 @@ def test_a_reply_that_waits_for_what_was_changed_before_can_be_stopped(tmp_path:
     engine = Engine(EngineConfig(tmp_path / "data"), events)
     try:
         engine.ask(engine.editor.change, 1, "Be brief.", OwnSampling())
-        engine.post(Send("Hi", 1, ReplySettings())).set()
-        assert isinstance(events.wait_for(Finished).command, Send)
+        reply = engine.ask(engine.chat.answer, Send("Hi", 1, ReplySettings()))
+        reply.stop()
+        assert reply.failure is not None
     finally:
         engine.ask(engine.chats.open, 1).result()
         assert engine.close()
@@ -145,19 +140,32 @@ class Held:
     events: EventQueue
     folder: Path
     free: threading.Event
-    asked: StopSignal  # stops what the program has asked
-    numbers: Iterator[int] = field(default_factory=lambda: count(2))  # of what it asks next
+    asked: Request[Answered]  # by the program
+
+    def say(self, order: ReplyOrder) -> Request[None]:
+        """The user wants a reply."""
+        return self.events.ask(self.engine, self.engine.chat.answer, order)
+
+    def ask(self, text: str) -> Request[Answered]:
+        """The program wants a reply."""
+        asked = Asked((ChatTurn(Role.USER, text),))
+        return self.engine.ask(self.engine.answering.answer, asked, ReplySettings(), False, PROGRAM)
 
     def hold(self) -> None:
         """The program asks again, and keeps the target busy until it is free."""
         self.free.clear()
-        asked = Asked((ChatTurn(Role.USER, "Go on."),))
-        self.engine.post(Answer(next(self.numbers), asked, ReplySettings(), is_remembered=False))
+        self.ask("Go on.")
+
+    def waits_for(self) -> str:
+        """Why the user's reply does not begin."""
+        while not (so_far := self.events.wait_for(ReplySoFar)).waits_for:
+            pass
+        return so_far.waits_for
 
     def first_reply(self) -> Message:
         """To the first prompt of a new chat. Afterwards the target is busy again."""
         self.free.set()
-        self.engine.post(Send("Hi", None, ReplySettings()))
+        self.say(Send("Hi", None, ReplySettings()))
         reply = self.events.wait_for(ReplyFinished).message
         self.hold()
         return reply
@@ -190,7 +198,8 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
         engine.ask(engine.target.load, LoadOrder(str(tmp_path / "fake.gguf")))
         events.wait_for(TargetReady)
         target.on_evaluate = wait
-        asked = engine.post(Answer(1, Asked((ChatTurn(Role.USER, "Count."),)), ReplySettings(), is_remembered=False))
+        turns = (ChatTurn(Role.USER, "Count."),)
+        asked = engine.ask(engine.answering.answer, Asked(turns), ReplySettings(), False, PROGRAM)
         assert began.wait(60)
         yield Held(engine, events, tmp_path / "data", free, asked)
     finally:
@@ -202,29 +211,30 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 def test_a_prompt_is_stored_and_told_while_a_program_is_answered_and_then_goes_first(
     held: Held, incognito: bool
 ) -> None:
-    held.engine.post(Send("Hi", None, ReplySettings(), "Be kind.", incognito))
+    held.say(Send("Hi", None, ReplySettings(), "Be kind.", incognito))
     prompt = held.events.wait_for(PromptStored).message
-    waits = held.events.wait_for(ReplyWaits)
-    assert (waits.conversation_id, waits.sentence) == (prompt.conversation_id, "Waiting for another program")
+    waits = held.events.wait_for(ReplySoFar)
+    assert (waits.conversation_id, waits.waits_for) == (prompt.conversation_id, "Waiting for another program")
     assert held.stored == ([] if incognito else [("Be kind.", ["Hi"])]), "also if the program is killed now"
-    held.engine.post(Answer(2, Asked((ChatTurn(Role.USER, "And?"),)), ReplySettings(), is_remembered=False))
+    later = held.ask("And?")
     held.events.seen.clear()
     held.free.set()
     reply = held.events.wait_for(ReplyFinished).message
     assert (reply.parent_id, reply.text) == (prompt.id, "Hello.")
-    assert not any(isinstance(each, PromptStored | AnswerStarted) for each in held.events.seen)
+    assert not any(isinstance(each, PromptStored) for each in held.events.seen)
+    assert not later.future.done()
 
 
 def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
     first = held.first_reply()
-    held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
+    held.say(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
     edited = held.events.wait_for(PromptStored)
     assert edited.siblings == (first.parent_id, edited.message.id)
     held.free.set()
     held.events.wait_for(ReplyFinished)
     held.hold()
-    held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
-    held.events.wait_for(ReplyWaits)
+    held.say(Send("And?", first.conversation_id, ReplySettings()))
+    held.waits_for()
     held.free.set()
     held.events.wait_for(ReplyFinished)
     assert held.stored == [("", ["Ho", "Hello.", "And?", "Hello."])]
@@ -232,7 +242,7 @@ def test_a_prompt_that_waits_in_a_chat_is_answered_once(held: Held) -> None:
 
 def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(held: Held) -> None:
     first = held.first_reply()
-    held.engine.post(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
+    held.say(EditPrompt(first.conversation_id, first.parent_id or 0, "Ho", ReplySettings()))
     edited = held.events.wait_for(PromptStored).message
     held.engine.ask(held.engine.editor.show_branch, first.conversation_id, first.id).result()
     held.free.set()
@@ -242,31 +252,32 @@ def test_a_prompt_that_waits_is_answered_though_another_branch_is_shown_by_then(
 
 def test_a_prompt_that_waits_and_is_deleted_is_not_answered_in_the_place_of_another(held: Held) -> None:
     first = held.first_reply()
-    held.engine.post(Send("And?", first.conversation_id, ReplySettings()))
+    reply = held.say(Send("And?", first.conversation_id, ReplySettings()))
     prompt = held.events.wait_for(PromptStored).message
     held.engine.ask(held.engine.editor.delete_message, first.conversation_id, prompt.id).result()
     held.free.set()
-    assert isinstance(held.events.wait_for(Failed).command, Send)
+    assert reply.failure is not None
     assert held.stored == [("", ["Hi", "Hello."])]
 
 
 def test_a_reply_cannot_be_edited_as_a_prompt_while_it_waits(held: Held) -> None:
     first = held.first_reply()
-    held.engine.post(EditPrompt(first.conversation_id, first.id, "Ho", ReplySettings()))
+    reply = held.say(EditPrompt(first.conversation_id, first.id, "Ho", ReplySettings()))
     held.free.set()
-    assert held.events.wait_for(Failed).sentence == "Only your own messages can be edited."
+    failure = reply.failure
+    assert failure is not None
+    assert failure.sentence == "Only your own messages can be edited."
     assert held.stored == [("", ["Hi", "Hello."])]
 
 
 def test_a_prompt_that_waits_can_be_stopped_and_is_answered_later(held: Held) -> None:
-    send = Send("Hi", None, ReplySettings())
-    stop = held.engine.post(send)
+    reply = held.say(Send("Hi", None, ReplySettings()))
     prompt = held.events.wait_for(PromptStored).message
-    held.events.wait_for(ReplyWaits)
-    stop.set()
-    assert held.events.wait_for(Finished).command is send, "at once"
-    held.engine.post(Regenerate(prompt.conversation_id, ReplySettings(), prompt.id))
-    assert held.events.wait_for(ReplyWaits).sentence == "Waiting for another program"
+    held.waits_for()
+    reply.stop()
+    assert held.events.wait_for(Settled).request is reply, "at once"
+    held.say(Regenerate(prompt.conversation_id, ReplySettings(), prompt.id))
+    assert held.waits_for() == "Waiting for another program"
     held.free.set()
     assert held.events.wait_for(ReplyFinished).message.parent_id == prompt.id
     assert held.stored == [("", ["Hi", "Hello."])]
@@ -287,9 +298,9 @@ def test_a_prompt_is_stored_and_told_while_a_model_is_loading(tmp_path: Path, mo
     try:
         engine.ask(engine.target.load, LoadOrder(str(tmp_path / "slow.gguf")))
         assert began.wait(60)
-        engine.post(Send("Hi", None, ReplySettings()))
+        events.ask(engine, engine.chat.answer, Send("Hi", None, ReplySettings()))
         assert events.wait_for(PromptStored).message.text == "Hi"
-        assert events.wait_for(ReplyWaits).sentence == "Waiting until the model is loaded"
+        assert events.wait_for(ReplySoFar).waits_for == "Waiting until the model is loaded"
         is_read.set()
         assert events.wait_for(ReplyFinished).message.text == "Hello."
     finally:
@@ -299,13 +310,13 @@ def test_a_prompt_is_stored_and_told_while_a_model_is_loading(tmp_path: Path, mo
 
 def test_a_prompt_is_stored_and_told_while_the_computer_is_measured(held: Held) -> None:
     held.free.set()
-    held.events.wait_for(AnswerEnded)
+    held.asked.result(60)
     held.free.clear()
     began = threading.Event()
     measuring = held.engine.begin(held.engine.trials.measure_machine, (), {}, lambda _share: began.set())
     assert began.wait(60)
-    held.engine.post(Send("Hi", None, ReplySettings()))
-    assert held.events.wait_for(ReplyWaits).sentence == "Waiting until this computer is measured"
+    held.say(Send("Hi", None, ReplySettings()))
+    assert held.waits_for() == "Waiting until this computer is measured"
     assert held.stored == [("", ["Hi"])]
     measuring.stop()
     held.free.set()
@@ -314,7 +325,7 @@ def test_a_prompt_is_stored_and_told_while_the_computer_is_measured(held: Held) 
 
 def test_what_waits_while_everything_is_forgotten_is_stored_afterwards(held: Held) -> None:
     forgetting = held.engine.ask(held.engine.forgetting.forget_everything)
-    held.engine.post(Send("Hi", None, ReplySettings()))
+    held.say(Send("Hi", None, ReplySettings()))
     held.free.set()
     forgetting.result()
     held.events.wait_for(ReplyFinished)

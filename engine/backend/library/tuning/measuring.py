@@ -29,7 +29,7 @@ from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import NotPossible
 from engine.values.quantizations import Distance, TuneStep
-from engine.values.replies import ReplyListener, StopReason
+from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
 
 PROMPTS = (
@@ -108,7 +108,7 @@ def write_passage(target: Target, prompt: str, is_greedy: bool, num_tokens: int,
     try:
         prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
         sampling = _GREEDY if is_greedy else _DRAWN
-        reply = writer.write(prepared, ReplySettings(max_tokens=num_tokens, sampling=sampling), stop, ReplyListener())
+        reply = writer.write(prepared, ReplySettings(max_tokens=num_tokens, sampling=sampling), stop)
     finally:
         writer.close()
     if reply.failure is not None:

@@ -19,9 +19,9 @@ from app.crash import watch as watch_module
 from app.crash.discretion import Discreet
 from app.crash.reports import CrashFolder, error_line
 from app.crash.watch import MOST_REPORTS, CrashWatch, log_file, log_to_file, watching
-from engine import Send
 from engine.values.errors import FetchFailed
 from engine.values.logged import Loggable
+from engine.values.orders import Send
 from engine.values.sentences import say
 from engine.values.tools import Tool
 

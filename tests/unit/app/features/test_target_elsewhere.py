@@ -18,24 +18,24 @@ from app.features.presets.presets import PresetsController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
-from engine import STARTER, Send
+from engine import STARTER
 from engine.values.conversations import Conversation, ConversationSummary
 from engine.values.events import (
     ConversationOpened,
     Event,
     ReplyFinished,
-    ReplyText,
-    ReplyWaits,
     ServersListed,
     TargetLoading,
     TargetReady,
     TargetsListed,
 )
 from engine.values.order import Preset, TargetChoice
+from engine.values.orders import Send
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.replies import ReplyStatistics, StopReason
 from engine.values.speed import LiveFigures
 from engine.values.targets import LoadOrder
+from tests.fakes.answers import Waits, Wrote
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats, unsaved
 from tests.unit.app.library_samples import STARTER_TARGET
@@ -201,14 +201,14 @@ def test_a_reply_that_grows_shows_its_speed_and_what_a_busy_server_waits_for(des
     desk.tell(ConversationOpened(Conversation(SUMMARY, "", (prompt(1), replace(reply(2), parent_id=1)))))
     desk.window.prompt_box.set_text("And now?")
     desk.window.prompt_box.submit()
-    (sent,) = [each for each in desk.bridge.posted if isinstance(each, Send)]
+    (sent,) = [each for each in desk.bridge.orders if isinstance(each, Send)]
     desk.window.transcript.begin_reply()
-    desk.tell(ReplyWaits(1, "models.example.org is busy; trying again in 2 seconds."))
+    desk.tell(Waits(1, "models.example.org is busy; trying again in 2 seconds."))
     view = desk.window.transcript.column.built_rows()[-1][1]
     waiting = getattr(view, "waiting", None)
     assert waiting is not None
     assert waiting.words == "models.example.org is busy; trying again in 2 seconds."
-    desk.tell(ReplyText(1, "Now ", LiveFigures(40, 20.0, 20.0, num_drafted=30, num_accepted=20)))
+    desk.tell(Wrote(1, "Now ", LiveFigures(40, 20.0, 20.0, num_drafted=30, num_accepted=20)))
     desk.window.meter._show_latest()
     assert desk.window.meter.headline.text() == "20.0 tokens a second: written on models.example.org"
     desk.tell(ReplyFinished(replace(reply(4), parent_id=3)))

@@ -20,7 +20,7 @@ _BEFORE_THE_WINDOW = """
 import sys
 import app.application, app.startup.first_paint
 print(sorted(name for name in sys.modules if name in (
-    "engine.threads", "engine.factory", "engine.values.commands", "engine.values.events", "pydantic",
+    "engine.threads", "engine.factory", "engine.values.orders", "engine.values.events", "pydantic",
     "importlib.metadata", "psutil", "numpy", "mathra",
 )))
 """

@@ -43,7 +43,6 @@ from engine.values.events import (
     DeletedErased,
     DrafterChosen,
     Event,
-    Failed,
     SpeculationChanged,
     StoreBehind,
     TargetReady,
@@ -206,5 +205,5 @@ def test_events_come_out_in_the_users_language(speak: Speak, tmp_path: Path) -> 
 def test_every_field_that_tells_is_reached() -> None:
     """However deep it is within an event."""
     holding = {event for event in Event.__subclasses__() if _telling(event)}  # type: ignore[arg-type]
-    telling = {Failed, TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, DeletedErased}
+    telling = {TargetsListed, TargetReady, SpeculationChanged, DrafterChosen, DeletedErased}
     assert telling | {StoreBehind} <= holding

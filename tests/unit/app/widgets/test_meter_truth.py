@@ -27,7 +27,7 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.replies import ReplyStatistics
 from engine.values.speed import FASTER, SLOWER, Hindrance
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.fakes.target import FakeTarget
@@ -70,14 +70,14 @@ def meter(qtbot: QtBot, keeper: ThemeKeeper) -> SpeedMeter:
 class Written:
     statistics: ReplyStatistics
     true_ratio: float
-    listener: RecordingListener
+    listener: RecordingReply
 
 
 def write(
     machine: Machine, text: str, speculation: Speculation | None, settings: ReplySettings, target: FakeTarget | None
 ) -> Written:
     target = target or TimedTarget(machine, text)
-    writer, listener = ReplyWriter(target, speculation), RecordingListener()
+    writer, listener = ReplyWriter(target, speculation), RecordingReply()
     reply = writer.write(writer.prepare([ChatTurn(Role.USER, "Say it.")]), settings, StopSignal(), listener)
     assert reply.failure is None
     return Written(reply.statistics, machine.ratio(reply.figures), listener)

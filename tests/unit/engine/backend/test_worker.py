@@ -3,16 +3,36 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from engine.backend.worker import Worker
-from engine.values.commands import Command
-from engine.values.errors import NotPossible, ServerNotAgreed
-from engine.values.events import ConversationsListed, Failed, Finished
+from engine.values.errors import Cancelled, NotPossible
+from engine.values.requests import NEVER, Call, Door, Request, ignore
 from engine.values.stop_signal import StopSignal
-from tests.fakes.commands import ListThings, OpenThing
-from tests.fakes.listener import EventQueue
+
+
+class Things:
+    """A service whose methods do what the test says."""
+
+    def __init__(self, work: Callable[[int, StopSignal], object] = lambda number, _stop: number) -> None:
+        self.done: list[int] = []
+        self._work = work
+
+    def do(self, number: int, stop: StopSignal = NEVER) -> object:
+        self.done.append(number)
+        return self._work(number, stop)
+
+    def list(self, number: int) -> int:
+        return number
+
+
+def asked(worker: Worker, things: Things, number: int, name: str = "do", is_owed: bool = False) -> Request[object]:
+    request = Request[object](worker.signal())
+    door = Door("busy", lambda: things, is_owed=is_owed)
+    worker.post(Call(getattr(door, name), (number,), {}, request, ignore))
+    return request
 
 
 def close(worker: Worker, timeout_s: float) -> bool:
@@ -20,95 +40,67 @@ def close(worker: Worker, timeout_s: float) -> bool:
     return worker.join(timeout_s)
 
 
-def test_commands_are_carried_out_in_order_on_another_thread() -> None:
-    events = EventQueue()
-    carried_out: list[tuple[Command, str]] = []
-
-    def handle(command: Command, _stop: StopSignal) -> None:
-        carried_out.append((command, threading.current_thread().name))
-        if command == OpenThing(2):
-            events(ConversationsListed(()))
-
-    worker = Worker("busy", handle, events)
+def begun(worker: Worker) -> Worker:
     worker.start()
-    for number in range(3):
-        worker.post(OpenThing(number))
-    events.wait_for(ConversationsListed)
-    assert carried_out == [(OpenThing(number), "busy") for number in range(3)]
+    return worker
+
+
+def test_calls_are_carried_out_in_order_on_another_thread() -> None:
+    names: list[str] = []
+    things = Things(lambda _number, _stop: names.append(threading.current_thread().name))
+    worker = begun(Worker("busy"))
+    requests = [asked(worker, things, number) for number in range(3)]
+    requests[-1].result(10)
+    assert things.done == [0, 1, 2]
+    assert names == ["busy"] * 3
     assert close(worker, 2.0)
 
 
-def test_a_failure_says_whether_it_was_wanted_to_end_and_a_kind_can_be_ended_alone() -> None:
-    events, begun = EventQueue(), threading.Event()
+def test_a_failure_says_whether_it_was_wanted_to_end_and_a_method_can_be_ended_alone() -> None:
+    began = threading.Event()
 
-    def handle(command: Command, stop: StopSignal) -> None:
-        if isinstance(command, OpenThing):
-            begun.set()
-            while not stop.is_set():
-                time.sleep(0.001)
-            raise NotPossible("It was ended.")
+    def work(_number: int, stop: StopSignal) -> None:
+        began.set()
+        while not stop.is_set():
+            time.sleep(0.001)
+        raise NotPossible("It was ended.")
 
-    worker = Worker("busy", handle, events)
-    worker.start()
-    other = worker.post(ListThings())
-    worker.post(OpenThing(1))
-    waiting = worker.post(OpenThing(2))
-    assert begun.wait(10)
-    worker.stop(OpenThing)
-    assert waiting.is_set()
-    assert not other.is_set()
-    assert events.wait_for(Failed) == Failed("It was ended.", OpenThing(1), is_stopped=True)
-    assert Finished(OpenThing(2)) in events.seen, "it did not begin"
+    worker, things = begun(Worker("busy")), Things(work)
+    door = Door("busy", lambda: things)
+    requests = []
+    for method in (door.do, door.do, door.list):
+        requests.append(Request[object](worker.signal()))
+        worker.post(Call(method, (1,), {}, requests[-1], ignore))
+    running, waiting, other = requests
+    assert began.wait(10)
+    worker.stop(door.do)
+    assert waiting.signal.is_set()
+    assert not other.signal.is_set()
+    assert (failure := running.failure) is not None
+    assert (failure.sentence, failure.error, failure.is_stopped) == ("It was ended.", NotPossible, True)
+    assert (cancelled := waiting.failure) is not None
+    assert cancelled.error is Cancelled, "it did not begin"
+    assert other.result(10) == 1
+    assert things.done == [1]
     assert close(worker, 2.0)
 
 
-def test_a_failure_becomes_a_sentence_and_the_next_command_is_carried_out(caplog: pytest.LogCaptureFixture) -> None:
-    events = EventQueue()
-
-    def handle(command: Command, _stop: StopSignal) -> None:
-        if command == OpenThing(1):
+def test_a_failure_becomes_a_sentence_and_the_next_call_is_carried_out(caplog: pytest.LogCaptureFixture) -> None:
+    def work(number: int, _stop: StopSignal) -> None:
+        if number == 1:
             raise NotPossible("No model is loaded; choose one.")
-        if command == OpenThing(2):
+        if number == 2:
             raise ZeroDivisionError("secret internals")
-        events(ConversationsListed(()))
 
-    worker = Worker("busy", handle, events)
-    worker.start()
-    with caplog.at_level(logging.ERROR, "slipstream.worker"):
-        worker.post(OpenThing(1))
-        worker.post(OpenThing(2))
-        worker.post(ListThings())
-        assert events.wait_for(Failed) == Failed("No model is loaded; choose one.", OpenThing(1))
-        bug = events.wait_for(Failed)
-        events.wait_for(ConversationsListed)
-    assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.sentence
-    assert bug.command == OpenThing(2)
-    assert "OpenThing'> failed" in caplog.text, "a bug of ours leaves its traceback in the log"
-    assert close(worker, 2.0)
-
-
-def test_every_command_ends_with_one_event_after_its_own() -> None:
-    events = EventQueue()
-
-    def handle(command: Command, _stop: StopSignal) -> None:
-        events(ConversationsListed(()))
-        if command == OpenThing(1):
-            raise NotPossible("No model is loaded; choose one.")
-
-    worker = Worker("busy", handle, events)
-    worker.start()
-    for command in (ListThings(), OpenThing(1), OpenThing(2)):
-        worker.post(command)
-    while len(events.seen) < 6:
-        events.wait_for(object)
-    assert events.seen == [
-        ConversationsListed(()),
-        Finished(ListThings()),
-        ConversationsListed(()),
-        Failed("No model is loaded; choose one.", OpenThing(1)),
-        ConversationsListed(()),
-        Finished(OpenThing(2)),
-    ]
+    worker, things = begun(Worker("busy")), Things(work)
+    with caplog.at_level(logging.ERROR, "slipstream.requests"):
+        mendable, bug, whole = (asked(worker, things, number) for number in (1, 2, 3))
+        assert whole.result(10) is None
+    assert mendable.failure is not None
+    assert mendable.failure.sentence == "No model is loaded; choose one."
+    assert bug.failure is not None
+    assert "Something went wrong inside Slipstream (ZeroDivisionError" in bug.failure.sentence
+    assert "do failed" in caplog.text, "a bug of ours leaves its traceback in the log"
     assert close(worker, 2.0)
 
 
@@ -116,52 +108,46 @@ def test_closing_stops_what_runs_and_drops_what_waits() -> None:
     started = threading.Event()
     ended: list[str] = []
 
-    def handle(command: Command, stop: StopSignal) -> None:
+    def work(number: int, stop: StopSignal) -> None:
         started.set()
         while not stop.is_set():
             time.sleep(0.001)
-        ended.append(str(command))
+        ended.append(str(number))
 
-    worker = Worker("busy", handle, EventQueue(), on_end=lambda: ended.append("closed"))
-    worker.start()
-    worker.post(OpenThing(1))
-    worker.post(OpenThing(2))
+    worker, things = begun(Worker("busy", on_end=lambda: ended.append("closed"))), Things(work)
+    asked(worker, things, 1)
+    waiting = asked(worker, things, 2)
     assert started.wait(10)
     assert close(worker, 2.0)
-    assert ended == [str(OpenThing(1)), "closed"]
-    assert worker.post(OpenThing(3)).is_set(), "after closing, nothing is taken any more"
+    assert ended == ["1", "closed"]
+    assert waiting.failure is not None
+    late = asked(worker, things, 3)
+    assert late.signal.is_set(), "after closing, nothing is taken any more"
+    assert late.failure is not None
 
 
-def test_a_command_that_is_stopped_before_it_begins_ends_at_once() -> None:
+def test_a_call_that_is_stopped_before_it_begins_ends_at_once() -> None:
     release = threading.Event()
-    events = EventQueue()
-    carried_out: list[Command] = []
-
-    def handle(command: Command, _stop: StopSignal) -> None:
-        assert release.wait(10)
-        carried_out.append(command)
-
-    worker = Worker("busy", handle, events)
-    worker.start()
-    worker.post(OpenThing(1))
-    worker.post(OpenThing(2)).set()
-    assert events.wait_for(Finished) == Finished(OpenThing(2))
+    worker, things = begun(Worker("busy")), Things(lambda _number, _stop: release.wait(10))
+    first, second = asked(worker, things, 1), asked(worker, things, 2)
+    second.stop()
+    assert second.failure is not None
+    assert second.failure.error is Cancelled
     release.set()
-    events.wait_for(Finished)
+    first.result(10)
     assert close(worker, 2.0)
-    assert carried_out == [OpenThing(1)]
+    assert things.done == [1]
 
 
 def test_closing_says_when_the_thread_does_not_end() -> None:
     started, release = threading.Event(), threading.Event()
 
-    def handle(_command: Command, _stop: StopSignal) -> None:
+    def work(_number: int, _stop: StopSignal) -> None:
         started.set()
         release.wait(10)
 
-    worker = Worker("busy", handle, EventQueue())
-    worker.start()
-    worker.post(ListThings())
+    worker = begun(Worker("busy"))
+    asked(worker, Things(work), 1)
     assert started.wait(10)
     assert not close(worker, 0.05)
     release.set()
@@ -170,56 +156,38 @@ def test_closing_says_when_the_thread_does_not_end() -> None:
 
 def test_what_is_owed_is_carried_out_also_at_the_end() -> None:
     began, go_on = threading.Event(), threading.Event()
-    carried_out: list[Command] = []
 
-    def handle(command: Command, _stop: StopSignal) -> None:
+    def work(_number: int, _stop: StopSignal) -> None:
         began.set()
         assert go_on.wait(10)
-        carried_out.append(command)
 
-    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenThing(3))
-    worker.start()
+    worker, things = begun(Worker("busy")), Things(work)
     for number in (1, 2, 3):
-        worker.post(OpenThing(number))
+        asked(worker, things, number, is_owed=number == 3)
     assert began.wait(10)
     worker.end()
     go_on.set()
     assert worker.join(10)
-    assert carried_out == [OpenThing(1), OpenThing(3)]
+    assert things.done == [1, 3]
 
 
-def test_what_is_carried_out_inside_another_command_is_dropped_at_the_end_like_the_rest() -> None:
+def test_what_is_carried_out_inside_another_call_is_dropped_at_the_end_like_the_rest() -> None:
     began, go_on = threading.Event(), threading.Event()
-    carried_out: list[Command] = []
 
-    def handle(command: Command, _stop: StopSignal) -> None:
-        carried_out.append(command)
-        if command == OpenThing(1):
+    def work(number: int, _stop: StopSignal) -> None:
+        if number == 1:
             worker.carry_out_now(next(iter(worker.waiting)))
             began.set()
             assert go_on.wait(10)
             for stop in worker.waiting:
                 worker.carry_out_now(stop)
 
-    worker = Worker("busy", handle, EventQueue(), is_owed=lambda command: command == OpenThing(4))
+    worker, things = Worker("busy"), Things(work)
     for number in (1, 2, 3, 4):
-        worker.post(OpenThing(number))
+        asked(worker, things, number, is_owed=number == 4)
     worker.start()
     assert began.wait(10)
     worker.end()
     go_on.set()
     assert worker.join(10)
-    assert carried_out == [OpenThing(1), OpenThing(2), OpenThing(4)]
-
-
-def test_a_place_that_the_user_has_not_agreed_to_is_told_as_such() -> None:
-    events = EventQueue()
-
-    def handle(_command: Command, _stop: StopSignal) -> None:
-        raise ServerNotAgreed("Agree first.")
-
-    worker = Worker("busy", handle, events)
-    worker.start()
-    worker.post(ListThings())
-    assert events.wait_for(Failed) == Failed("Agree first.", ListThings(), is_not_agreed=True)
-    assert close(worker, 2.0)
+    assert things.done == [1, 2, 4]

@@ -20,23 +20,21 @@ from app.widgets.prompt.prompt_editor import PromptRevision
 from app.widgets.transcript.prompt_view import PromptView
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.words.prose import Prose
-from engine import ContinueReply, EditPrompt, Regenerate, ReplySettings, Send
+from engine import ReplySettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.events import (
     ConversationOpened,
     Event,
-    Failed,
     MessageDeleted,
-    PromptProgress,
     PromptStored,
     ReplyFinished,
-    ReplyStarted,
-    ReplyText,
     TargetInfo,
     TargetReady,
 )
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.replies import ReplyStatistics, StopReason
 from engine.values.speed import LiveFigures
+from tests.fakes.answers import Began, Broke, Read, Wrote
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -129,8 +127,8 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
     assert desk.revision(ONE) is None
     new = prompt(5, None, "One more")
     answer = reply(6, 5, "Anew")
-    told = ReplyText(7, "Anew", LiveFigures(2, 5.0, context_used=10))
-    desk.tell(PromptStored(new, (1, 5)), ReplyStarted(7, 5, 9, 0), told)
+    told = Wrote(7, "Anew", LiveFigures(2, 5.0, context_used=10))
+    desk.tell(PromptStored(new, (1, 5)), Began(7, 5, 9, 0), told)
     assert desk.shown == ["One more"]
     flipper = desk.view(new).flipper
     assert flipper is not None
@@ -143,8 +141,8 @@ def test_an_earlier_prompt_is_asked_in_other_words(desk: Desk) -> None:
 
 def test_what_could_not_be_asked_is_still_there_to_be_changed(desk: Desk) -> None:
     desk.transcript.message_actions.revision_submitted.emit(3, "x" * 50)
-    (command,) = desk.take()
-    desk.tell(Failed("This message takes too many tokens; shorten it.", command))
+    (_command,) = desk.take()
+    desk.tell(Broke.because("This message takes too many tokens; shorten it."))
     assert desk.take() == [("open", 7)]
     desk.show(ALL)
     revision = desk.revision(TWO)
@@ -186,8 +184,8 @@ def test_a_reply_in_the_middle_is_written_again(desk: Desk) -> None:
     assert desk.shown == ["One"]
     again = reply(5, 1, "Again")
     desk.tell(
-        ReplyStarted(7, 1, 9, 0),
-        ReplyText(7, "Again", LiveFigures(2, 5.0, context_used=10)),
+        Began(7, 1, 9, 0),
+        Wrote(7, "Again", LiveFigures(2, 5.0, context_used=10)),
         ReplyFinished(again, (2, 5)),
     )
     assert desk.shown == ["One", "Again"]
@@ -204,7 +202,7 @@ def test_a_reply_that_was_stopped_goes_on(desk: Desk) -> None:
     assert desk.take() == [ContinueReply(7, desk.settings)]
     assert desk.shown == ["One", "First", "Two"]
     assert desk.growing() == "Sec"
-    desk.tell(ReplyStarted(7, 3, 9, 0), ReplyText(7, "ond", LiveFigures(1, 0.0, context_used=10)))
+    desk.tell(Began(7, 3, 9, 0), Wrote(7, "ond", LiveFigures(1, 0.0, context_used=10)))
     desk.window.conversations.chosen.emit(9)  # and back
     desk.window.conversations.chosen.emit(7)
     desk.show(ALL)
@@ -215,8 +213,8 @@ def test_a_reply_that_was_stopped_goes_on(desk: Desk) -> None:
 
 def test_a_reply_that_cannot_go_on_is_shown_as_it_was(desk: Desk) -> None:
     desk.window.continue_action.trigger()
-    (command,) = desk.take()
-    desk.tell(Failed("The model has nothing to add to this reply; ask for more in a message.", command))
+    (_command,) = desk.take()
+    desk.tell(Broke.because("The model has nothing to add to this reply; ask for more in a message."))
     assert desk.take() == [("open", 7)]
     desk.show(ALL)
     assert desk.shown == ["One", "First", "Two", "Sec"]
@@ -331,9 +329,9 @@ def test_a_reply_that_goes_on_says_at_once_that_it_reads(desk: Desk) -> None:
     assert view.waiting is not None
     assert (desk.growing(), view.waiting.words) == ("Sec", "Reading the chat…")
     figures = LiveFigures(1, 0.0, 0.0, 0, 0, 0)
-    desk.tell(PromptProgress(7, 1, 2))
+    desk.tell(Read(7, 1, 2))
     assert "50" in view.waiting.words
-    desk.tell(ReplyText(7, "ond", figures))
+    desk.tell(Wrote(7, "ond", figures))
     desk.transcript.finish_reply(reply(9, 3, "Second"))
     assert view.waiting is None
 
@@ -376,7 +374,7 @@ def test_a_branch_that_arrives_late_does_not_mix_with_a_reply(desk: Desk) -> Non
     desk.tell(PromptStored(asked))
     assert desk.take() == [("open", 7)]
     desk.show((*ALL, asked))
-    desk.tell(ReplyText(7, "Well", LiveFigures(1, 0.0, context_used=10)), ReplyFinished(reply(6, 5, "Well.")))
+    desk.tell(Wrote(7, "Well", LiveFigures(1, 0.0, context_used=10)), ReplyFinished(reply(6, 5, "Well.")))
     assert desk.shown == ["One", "First", "Two", "Sec", "And?", "Well."]
 
 

@@ -22,10 +22,9 @@ from app.widgets.transcript.prompt_view import PromptView
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.transcript.row_view import WaitingDots
 from app.widgets.words.prose import Prose
-from engine import STARTER, OwnSampling, Regenerate, ReplySettings, Send, TargetSettings
+from engine import STARTER, OwnSampling, ReplySettings, TargetSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.events import (
-    ContextTrimmed,
     ConversationChanged,
     ConversationForgotten,
     ConversationOpened,
@@ -33,22 +32,19 @@ from engine.values.events import (
     ConversationsListed,
     Event,
     EverythingForgotten,
-    Failed,
-    Finished,
     LearningChanged,
     PromptStored,
     ReplyFinished,
-    ReplyStarted,
-    ReplyText,
-    ReplyWaits,
     SpeculationChanged,
     TargetInfo,
     TargetLoading,
     TargetReady,
 )
+from engine.values.orders import Regenerate, Send
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
 from engine.values.speed import Hindrance, LiveFigures
 from engine.values.targets import LoadOrder
+from tests.fakes.answers import Answered, Began, Broke, Trimmed, Waits, Wrote
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app import wordings
@@ -136,8 +132,8 @@ def answered(desk: Desk, conversation_id: int = 7) -> tuple[Message, Message]:
     desk.tell(
         ConversationChanged(summary(conversation_id, "Hi")),
         PromptStored(asked),
-        ReplyStarted(conversation_id, asked.id, 10, 0),
-        ReplyText(conversation_id, "Hello.", figures(3, 6.0, 13)),
+        Began(conversation_id, asked.id, 10, 0),
+        Wrote(conversation_id, "Hello.", figures(3, 6.0, 13)),
         ReplyFinished(answer),
     )
     return asked, answer
@@ -147,7 +143,7 @@ def test_starting_lists_what_was_kept_and_loads_the_target(desk: Desk) -> None:
     assert desk.take() == [("list_all",), ("load", LoadOrder("starter", for_all=TARGET_SETTINGS))]
     desk.write("Hi")
     assert desk.take() == [Send("Hi", None, desk.settings, "Be kind.")], "it waits for the target in its chat"
-    waits = ReplyWaits(7, "Waiting until the model is loaded")
+    waits = Waits(7, "Waiting until the model is loaded")
     desk.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), waits)
     assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting until the model is loaded")
 
@@ -167,7 +163,7 @@ def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: D
     ready.tell(ConversationChanged(summary(7, "Hi")), PromptStored(asked))
     assert ready.window.conversations.chosen_id == 7
     assert ready.shown == ["Hi"]
-    ready.tell(ReplyText(7, "Hel", figures(1, 5.0, 11)), ReplyFinished(reply(71, asked)))
+    ready.tell(Wrote(7, "Hel", figures(1, 5.0, 11)), ReplyFinished(reply(71, asked)))
     assert ready.shown == ["Hi", "Hello."]
     ready.write("And?")
     assert ready.take() == [Send("And?", 7, ready.settings, "Be kind.")]
@@ -176,13 +172,13 @@ def test_a_prompt_goes_to_a_new_conversation_which_is_then_the_open_one(ready: D
 def test_stop_sets_the_signal_of_the_reply_under_way(ready: Desk) -> None:
     ready.write("Hi")
     ready.window.prompt_box.stop_requested.emit()
-    assert ready.bridge.stops[-1].is_set()
+    assert ready.bridge.answers[-1].request.signal.is_set()
 
 
 def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) -> None:
     ready.write("A long story")
-    (command,) = ready.take()
-    ready.tell(Failed("This message takes too many tokens; shorten it.", command))
+    (_command,) = ready.take()
+    ready.tell(Broke.because("This message takes too many tokens; shorten it."))
     assert ready.window.prompt_box.text == "A long story"
     assert [toast.words.text() for toast in ready.window.toasts.shown] == [
         "This message takes too many tokens; shorten it."
@@ -194,16 +190,16 @@ def test_a_prompt_that_could_not_be_kept_comes_back_into_the_box(ready: Desk) ->
 def test_another_conversation_can_be_read_while_a_reply_is_written(ready: Desk) -> None:
     ready.write("Hi")
     asked = prompt(70, 7)
-    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyText(7, "Hel", figures(1, 5.0, 11)))
+    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), Wrote(7, "Hel", figures(1, 5.0, 11)))
     ready.take()
     ready.window.conversations.chosen.emit(1)
     assert ready.take() == [("open", 1)]
     old = prompt(10, 1, "Old prompt")
-    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), ReplyText(7, "lo.", figures(2, 5.0, 12)))
+    ready.tell(ConversationOpened(Conversation(summary(1), "", (old,))), Wrote(7, "lo.", figures(2, 5.0, 12)))
     assert ready.shown == ["Old prompt"]
     # Back, while the reply still grows: all of its text so far is there.
     ready.window.conversations.chosen.emit(7)
-    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), ReplyText(7, " Bye", figures(3, 5.0, 13)))
+    ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))), Wrote(7, " Bye", figures(3, 5.0, 13)))
     ready.tell(ReplyFinished(reply(71, asked, "Hello. Bye")))
     assert ready.shown == ["Hi", "Hello. Bye"]
 
@@ -229,7 +225,7 @@ def test_regenerating_replaces_the_last_reply_and_brings_it_back_when_that_fails
     ready.window.transcript.message_actions.regenerate_requested.emit(71)
     assert ready.take() == [Regenerate(7, ready.settings, 71)]
     assert ready.shown == ["Hi"]
-    ready.tell(Failed("Something is wrong; try again.", Regenerate(7, ready.settings, 71)))
+    ready.tell(Broke.because("Something is wrong; try again."))
     assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
     assert ready.shown == ["Hi", "Hello."]
@@ -313,7 +309,7 @@ def test_only_a_choice_in_the_window_is_remembered(desk: Desk) -> None:
 
 def test_an_error_leaves_when_something_works_again(ready: Desk) -> None:
     ready.write("Too long")
-    ready.tell(Failed("This message is too long; shorten it.", ready.take()[-1]))
+    ready.tell(Broke.because("This message is too long; shorten it."))
     assert ready.window.toasts.shown
     ready.write("Short")
     ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7, "Short")))
@@ -337,14 +333,14 @@ def retry_button(desk: Desk) -> IconButton | None:
 def test_a_message_that_waits_is_shown_with_what_it_waits_for(ready: Desk) -> None:
     desk, asked = ready, prompt(70, 7)
     desk.write("Hi")
-    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), Waits(7, "Waiting for another program"))
     assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting for another program")
     desk.window.conversations.chosen.emit(1)
     desk.tell(ConversationOpened(Conversation(summary(1), "", ())))
     desk.window.conversations.chosen.emit(7)
     desk.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
     assert (desk.shown, waiting_words(desk)) == (["Hi"], "Waiting for another program"), "also when one comes back"
-    desk.tell(ReplyStarted(7, 70, 9, 0))
+    desk.tell(Began(7, 70, 9, 0))
     assert waiting_words(desk) == ""
     desk.tell(ReplyFinished(reply(71, asked)))
     assert retry_button(desk) is None
@@ -353,7 +349,7 @@ def test_a_message_that_waits_is_shown_with_what_it_waits_for(ready: Desk) -> No
 def test_what_a_program_is_answered_does_not_end_the_message_that_waits(ready: Desk) -> None:
     desk, asked = ready, prompt(70, 7)
     desk.write("Hi")
-    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), Waits(7, "Waiting for another program"))
     desk.tell(ReplyFinished(reply(81, prompt(80, 8))))
     assert desk.window.is_busy
     assert desk.grows
@@ -365,14 +361,14 @@ def test_what_a_program_is_answered_does_not_end_the_message_that_waits(ready: D
 def test_a_message_that_waits_can_be_stopped_and_tried_again(ready: Desk, stop: Qt.Key | None) -> None:
     desk, asked = ready, prompt(70, 7)
     desk.write("Hi")
-    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), ReplyWaits(7, "Waiting for another program"))
+    desk.tell(ConversationChanged(summary(7)), PromptStored(asked), Waits(7, "Waiting for another program"))
     assert retry_button(desk) is None
     if stop is None:
         desk.window.prompt_box.button.click()
     else:
         QTest.keyClick(desk.window, stop)
-    assert desk.bridge.stops[-1].is_set()
-    desk.tell(Finished(desk.take()[-1]), ConversationOpened(Conversation(summary(7), "", (asked,))))
+    assert desk.bridge.answers[-1].request.signal.is_set()
+    desk.tell(Answered(), ConversationOpened(Conversation(summary(7), "", (asked,))))
     assert (desk.shown, desk.grows, desk.window.is_busy) == (["Hi"], False, False)
     button = retry_button(desk)
     assert button is not None
@@ -388,10 +384,10 @@ def test_a_message_that_is_stored_after_it_was_stopped_is_shown(ready: Desk) -> 
     """Another program has locked the store meanwhile."""
     _, before = answered(ready)
     ready.write("And?")
-    ready.tell(Finished(ready.take()[-1]))
+    ready.tell(Answered())
     ready.take()
     waits = replace(prompt(72, 7), parent_id=before.id)
-    ready.tell(PromptStored(waits), ReplyWaits(7, "Waiting for another program"))
+    ready.tell(PromptStored(waits), Waits(7, "Waiting for another program"))
     assert ready.take() == [("open", 7)]
     assert not ready.grows
 
@@ -399,7 +395,8 @@ def test_a_message_that_is_stored_after_it_was_stopped_is_shown(ready: Desk) -> 
 def test_a_reply_that_was_to_be_written_again_is_back_when_that_is_stopped_before_it_began(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.window.transcript.message_actions.regenerate_requested.emit(answer.id)
-    ready.tell(Finished(ready.take()[-1]))
+    ready.take()
+    ready.tell(Broke.off())
     assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))
     assert ready.shown == ["Hi", "Hello."]
@@ -412,8 +409,8 @@ def test_after_an_error_or_a_start_a_message_without_a_reply_can_be_tried_again(
     assert retry_button(ready) is not None
     ready.window.conversations.new_requested.emit()
     ready.write("Hi")
-    (send,) = [each for each in ready.take() if isinstance(each, Send)]
-    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), Failed("The model failed.", send))
+    (_send,) = [each for each in ready.take() if isinstance(each, Send)]
+    ready.tell(ConversationChanged(summary(7)), PromptStored(asked), Broke.because("The model failed."))
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked,))))
     assert retry_button(ready) is not None
 
@@ -421,7 +418,7 @@ def test_after_an_error_or_a_start_a_message_without_a_reply_can_be_tried_again(
 def test_deleting_the_conversation_of_a_reply_stops_it(ready: Desk) -> None:
     ready.write("Hi")
     ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)))
-    stop = ready.bridge.stops[-1]
+    stop = ready.bridge.answers[-1].request.signal
     ready.window.conversations.deleted.emit((7,))
     assert stop.is_set()
 
@@ -434,8 +431,9 @@ def test_renaming(ready: Desk) -> None:
 def test_the_user_is_told_once_for_every_time_messages_leave(ready: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     notes: list[str] = []
     monkeypatch.setattr(ready.window.transcript, "show_note", notes.append)
-    asked, _ = answered(ready)
-    ready.tell(ReplyStarted(7, asked.id, 10, 2), ReplyStarted(7, asked.id, 10, 2), ContextTrimmed(7, 6))
+    asked, answer = answered(ready)
+    ready.window.transcript.message_actions.regenerate_requested.emit(answer.id)
+    ready.tell(Began(7, asked.id, 10, 2), Began(7, asked.id, 10, 2), Trimmed(7, 6))
     assert len(notes) == 2
     assert "2 oldest messages" in notes[0]
     assert "6 oldest messages" in notes[1]
@@ -457,7 +455,7 @@ def test_messages_that_left_are_told_when_the_conversation_is_opened_too(
 def test_a_reply_written_again_does_not_show_beside_the_old_one_after_looking_elsewhere(ready: Desk) -> None:
     asked, answer = answered(ready)
     ready.window.transcript.message_actions.regenerate_requested.emit(71)
-    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
+    ready.tell(Began(7, asked.id, 10, 0), Wrote(7, "New", figures(1, 0.0, 11)))
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # the store knows the old one still
@@ -471,7 +469,7 @@ def test_what_is_read_between_asking_anew_and_the_beginning_of_the_reply_does_no
     ready.window.transcript.message_actions.regenerate_requested.emit(71)
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer))))  # for the settings of the chat, say
     assert ready.shown == ["Hi"]
-    ready.tell(ReplyStarted(7, asked.id, 10, 0), ReplyText(7, "New", figures(1, 0.0, 11)))
+    ready.tell(Began(7, asked.id, 10, 0), Wrote(7, "New", figures(1, 0.0, 11)))
     assert ready.grows
     ready.tell(ReplyFinished(reply(72, asked, "New reply")))
     assert ready.shown == ["Hi", "New reply"]
@@ -482,20 +480,20 @@ def test_a_prompt_that_the_store_told_first_is_seen_to_be_answered(ready: Desk) 
     second = replace(prompt(72, 7, "And?"), parent_id=answer.id)
     ready.write("And?")
     ready.tell(ConversationOpened(Conversation(summary(7), "", (asked, answer, second))), PromptStored(second))
-    ready.tell(ReplyStarted(7, second.id, 10, 0), ReplyText(7, "Yes", figures(1, 0.0, 11)))
+    ready.tell(Began(7, second.id, 10, 0), Wrote(7, "Yes", figures(1, 0.0, 11)))
     assert ready.grows
 
 
 def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk) -> None:
     answered(ready)
     ready.window.transcript.message_actions.regenerate_requested.emit(71)
-    command, stop = ready.take()[-1], ready.bridge.stops[-1]
-    ready.tell(ReplyStarted(7, 70, 10, 0), ReplyText(7, "Secret", figures(1, 0.0, 11)))
+    _command, stop = ready.take()[-1], ready.bridge.answers[-1].request.signal
+    ready.tell(Began(7, 70, 10, 0), Wrote(7, "Secret", figures(1, 0.0, 11)))
     ready.tell(ConversationForgotten(summary(7)))
     assert stop.is_set()
     assert ready.shown == []
     ready.window.toasts.clear()  # that it is gone
-    ready.tell(Failed("This chat no longer exists.", command, is_stopped=True))
+    ready.tell(Broke.because("This chat no longer exists."))
     assert ready.window.toasts.shown == ()
     assert ready.take() == []
     ready.write("Again")
@@ -505,10 +503,10 @@ def test_a_reply_goes_with_the_chat_that_is_forgotten_without_a_word(ready: Desk
 def test_a_prompt_is_not_given_back_where_its_chat_was_forgotten(ready: Desk) -> None:
     answered(ready)
     ready.write("Secret")
-    command = ready.take()[-1]
+    ready.take()
     ready.tell(ConversationForgotten(summary(7)))
     ready.window.toasts.clear()  # that it is gone
-    ready.tell(Failed("This chat no longer exists.", command))
+    ready.tell(Broke.because("This chat no longer exists."))
     assert (ready.window.prompt_box.text, ready.window.toasts.shown) == ("", ())
 
 
@@ -529,9 +527,9 @@ def test_what_the_store_told_first_is_not_shown_twice(ready: Desk) -> None:
 
 def test_a_failure_after_the_prompt_was_kept_shows_what_was_kept(ready: Desk) -> None:
     ready.write("Hi")
-    command = ready.take()[-1]
-    ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(1, 0.0, 11)))
-    ready.tell(Failed("The disk is full; free some space.", command))
+    ready.take()
+    ready.tell(ConversationChanged(summary(7)), PromptStored(prompt(70, 7)), Wrote(7, "Hel", figures(1, 0.0, 11)))
+    ready.tell(Broke.because("The disk is full; free some space."))
     assert ready.take() == [("open", 7)]
     ready.tell(ConversationOpened(Conversation(summary(7), "", (prompt(70, 7),))))
     assert ready.shown == ["Hi"]
@@ -627,11 +625,11 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     ready.window.regenerate_action.trigger()
     assert headline.text() == "Speed-up ready", "the version before is not this reply"
     assert not ready.window.meter.gauge.isHidden(), "the chat takes about as much as before"
-    ready.tell(ReplyText(7, "Hel", replace(figures(40, 50.0, 60), hindrance=Hindrance.NOTHING)))
+    ready.tell(Wrote(7, "Hel", replace(figures(40, 50.0, 60), hindrance=Hindrance.NOTHING)))
     assert headline.property("live") is True
     assert headline.text() == wordings.normal(Hindrance.NOTHING)
     assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
-    ready.tell(ReplyText(7, "lo", figures(41, 99.0, 61)))
+    ready.tell(Wrote(7, "lo", figures(41, 99.0, 61)))
     assert headline.text() == "Speed not known"
     assert headline.property("live") is False
     ready.tell(ReplyFinished(first))
@@ -691,8 +689,8 @@ def test_learning_is_paused_until_it_is_resumed(ready: Desk) -> None:
 
 def test_a_reply_that_fails_leaves_the_meter_at_rest(ready: Desk) -> None:
     ready.write("Hi")
-    ready.tell(PromptStored(prompt(70, 7)), ReplyText(7, "Hel", figures(40, 50.0, 60)))
-    ready.tell(Failed("It broke.", Send("Hi", None, ready.settings, "Be kind.")))
+    ready.tell(PromptStored(prompt(70, 7)), Wrote(7, "Hel", figures(40, 50.0, 60)))
+    ready.tell(Broke.because("It broke."))
     assert ready.window.meter.headline.property("live") is False
 
 
@@ -703,7 +701,7 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
     ready.write("Hi")
     ready.tell(PromptStored(asked))
     for text, origin in (("red ", "drafter"), ("and blue", "recall")):
-        ready.tell(ReplyText(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
+        ready.tell(Wrote(7, text, figures(2, 5.0, 12), (OriginRun(len(text), origin),)))
     ready.window.conversations.chosen.emit(1)
     ready.tell(ConversationOpened(Conversation(summary(1), "", ())))
     ready.window.conversations.chosen.emit(7)
@@ -720,9 +718,9 @@ def test_a_growing_reply_that_is_opened_again_keeps_its_colours(ready: Desk) -> 
 def test_a_prompt_that_was_not_sent_comes_back_in_its_own_chat_only(ready: Desk) -> None:
     ready.window.conversations.incognito_requested.emit()
     ready.write("secret")
-    (command,) = ready.take()
+    (_command,) = ready.take()
     ready.window.conversations.new_requested.emit()
-    ready.tell(Failed("Something is wrong; try again.", command))
+    ready.tell(Broke.because("Something is wrong; try again."))
     assert ready.window.prompt_box.text == "", "what is begun there is kept on the disk"
     told = {toast.words.text(): toast for toast in ready.window.toasts.shown}
     button = told["Your message was not sent."].action_button
@@ -745,6 +743,6 @@ def test_what_the_next_chat_was_to_have_ends_with_it_also_if_the_user_leaves_it(
 def test_a_message_stopped_before_anybody_has_begun_with_it_is_in_the_box_again(ready: Desk) -> None:
     ready.window.prompt_box.set_text("Name three fruits.")
     ready.window.prompt_box.submit()
-    ready.tell(Finished(ready.take()[-1]))
+    ready.tell(Answered())
     assert not ready.window.is_busy
     assert ready.window.prompt_box.text == "Name three fruits."

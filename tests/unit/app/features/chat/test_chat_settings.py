@@ -13,9 +13,10 @@ from pytestqt.qtbot import QtBot
 from app.features.chat.chat_settings import ChatSettingsController
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import OwnSampling, ReplySettings, SamplingSettings, Send
+from engine import OwnSampling, ReplySettings, SamplingSettings
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
 from engine.values.events import Event, PromptStored, TargetInfo, TargetReady
+from engine.values.orders import Send
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 

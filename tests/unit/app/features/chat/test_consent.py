@@ -13,20 +13,20 @@ from pytestqt.qtbot import QtBot
 
 from app.features.chat.branch import BranchController
 from app.main_window import MainWindow
-from engine import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.conversations import Conversation, ConversationSummary
+from engine.values.errors import ServerNotAgreed
 from engine.values.events import (
     ConversationOpened,
     ConversationsListed,
     Event,
-    Failed,
-    Finished,
     ReplyFinished,
     ServersListed,
     TargetReady,
 )
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.remote import RemoteServer
 from engine.values.targets import LoadOrder
+from tests.fakes.answers import Answered, Broke
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.server_samples import AGREED, DESK, here, on_server
@@ -59,7 +59,7 @@ class Desk:
         self.window.prompt_box.submit()
 
     def posted(self, *kinds: type) -> list[object]:
-        return [each for each in self.bridge.posted if isinstance(each, kinds)]
+        return [each for each in self.bridge.orders if isinstance(each, kinds)]
 
     @property
     def agreements(self) -> list[Asked]:
@@ -114,7 +114,7 @@ def test_what_is_agreed_to_is_sent_and_not_asked_again(desk: Desk) -> None:
     assert isinstance(sent, Send)
     assert sent.prompt == "My diary"
     assert desk.window.prompt_box.text == ""
-    desk.tell(ReplyFinished(replace(reply(2, "Hm."), parent_id=1)), Finished(sent))
+    desk.tell(ReplyFinished(replace(reply(2, "Hm."), parent_id=1)), Answered())
     desk.say("And more")
     assert len(desk.posted(Send)) == 2
     assert desk.boxes == []
@@ -185,7 +185,7 @@ def test_what_the_engine_refuses_comes_back_to_the_box_and_is_asked_for(desk: De
     desk.say("My diary")
     (sent,) = desk.posted(Send)
     assert isinstance(sent, Send)
-    desk.tell(Failed("No chat has been sent there yet.", sent, is_not_agreed=True))
+    desk.tell(Broke(ServerNotAgreed("No chat has been sent there yet.")))
     assert desk.window.prompt_box.text == "My diary"
     desk.window.prompt_box.submit()
     assert desk.question.text().startswith("Send this chat to")

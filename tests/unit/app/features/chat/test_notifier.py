@@ -8,22 +8,24 @@ from typing import cast
 
 import pytest
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
+from app.features.chat.chat import ChatController
 from app.features.chat.notifier import Notifier
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper, app_icon
 from app.widgets.notice_bar import DesktopNotice
-from engine import Command, ContinueReply, EditPrompt, ReplySettings
 from engine.values.conversations import ConversationSummary
-from engine.values.events import Event, Failed, PromptStored, ReplyFinished, ReplyStarted, ToolAsked
+from engine.values.events import Event, ReplyFinished, ToolAsked
 from engine.values.replies import StopReason
+from engine.values.requests import Failure
+from engine.values.sentences import say
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.widgets.calls import FORECAST, call, calling
-from tests.unit.app.widgets.messages import STATISTICS, prompt, reply
+from tests.unit.app.widgets.messages import STATISTICS, reply
 
 
 class FakeNotice(QObject):
@@ -44,6 +46,13 @@ class FakeNotice(QObject):
         self.waits = False
 
 
+class FakeChat(QObject):
+    """Has the signals of `app.features.chat.chat.ChatController`."""
+
+    began = Signal()
+    ended = Signal(object)
+
+
 class Desk:
     def __init__(self, window: MainWindow, folder: Path) -> None:
         self.window = window
@@ -51,7 +60,9 @@ class Desk:
         self.notice = FakeNotice()
         self.keeper = SettingsKeeper(SettingsFile(folder), AppSettings())
         self.now_s = 0.0
-        Notifier(window, self.bridge, self.keeper, cast(DesktopNotice, self.notice))
+        self.chat = FakeChat()
+        chat, notice = cast(ChatController, self.chat), cast(DesktopNotice, self.notice)
+        Notifier(window, self.bridge, self.keeper, chat, notice)
 
     def tell(self, event: Event) -> None:
         self.bridge.tell(event)
@@ -69,9 +80,10 @@ def desk(qtbot: QtBot, keeper: ThemeKeeper, tmp_path: Path, monkeypatch: pytest.
 
 
 def answer(desk: Desk, seconds: float) -> None:
-    desk.tell(PromptStored(prompt(1)))
+    desk.chat.began.emit()
     desk.now_s += seconds
     desk.tell(ReplyFinished(reply(2)))
+    desk.chat.ended.emit(None)
 
 
 def test_a_long_reply_is_told_to_who_is_elsewhere(qtbot: QtBot, desk: Desk) -> None:
@@ -129,7 +141,7 @@ def test_nothing_of_a_private_chat_is_shown(desk: Desk) -> None:
 
 
 def test_a_reply_that_broke_off_is_told_as_such(desk: Desk) -> None:
-    desk.tell(PromptStored(prompt(1)))
+    desk.chat.began.emit()
     desk.now_s += 60
     desk.tell(ReplyFinished(replace(reply(2), statistics=replace(STATISTICS, stop_reason=StopReason.FAILED))))
     assert desk.notice.shown == [("A reply was interrupted", "Rainbows")]
@@ -155,19 +167,18 @@ def test_an_icon_is_in_the_tray_only_while_a_message_waits(
     assert not icon.isVisible()
 
 
-@pytest.mark.parametrize("command", [ContinueReply(1, ReplySettings()), EditPrompt(1, 1, "Hi", ReplySettings())])
-def test_time_that_a_failed_reply_took_is_not_the_next_ones(desk: Desk, command: Command) -> None:
-    desk.tell(PromptStored(prompt(1)))
-    desk.tell(Failed("It broke; try again.", command))
+def test_time_that_a_failed_reply_took_is_not_the_next_ones(desk: Desk) -> None:
+    desk.chat.began.emit()
+    desk.chat.ended.emit(Failure(say("It broke; try again.")))
     desk.now_s += 100
-    desk.tell(ReplyStarted(1, 1, 10, 0))
+    desk.chat.began.emit()
     desk.now_s += 1
     desk.tell(ReplyFinished(reply(2)))
     assert desk.notice.shown == []
 
 
 def test_a_call_that_waits_is_told_at_once(qtbot: QtBot, desk: Desk) -> None:
-    desk.tell(PromptStored(prompt(1)))
+    desk.chat.began.emit()
     desk.tell(ReplyFinished(calling(2, 1, call(1))))
     assert desk.notice.shown == [], "the answer goes on"
     desk.tell(ToolAsked(1, 2, call(1), FORECAST))
@@ -176,7 +187,7 @@ def test_a_call_that_waits_is_told_at_once(qtbot: QtBot, desk: Desk) -> None:
         desk.notice.clicked.emit()
     assert chosen.args == [1]
     desk.now_s += 16
-    desk.tell(ReplyStarted(1, 3, 10, 0))
+    qtbot.waitUntil(lambda: QApplication.activeWindow() is not None)
     desk.tell(ReplyFinished(reply(4)))
     assert len(desk.notice.shown) == 1, "the window was in front meanwhile"
     desk.keeper.change("notify", False)

@@ -22,11 +22,12 @@ from app.settings.app_settings import AppSettings
 from app.theme import ThemeKeeper
 from app.widgets.prompt.attached_pictures import PictureButton
 from app.widgets.transcript.prompt_view import PromptView
-from engine import Command, EditPrompt, Send
 from engine.values.conversations import Conversation, ConversationSummary, Message, Role
-from engine.values.events import ConversationOpened, Event, Failed, PromptStored, TargetInfo, TargetReady
+from engine.values.events import ConversationOpened, Event, PromptStored, TargetInfo, TargetReady
+from engine.values.orders import EditPrompt, Send
 from engine.values.pictures import Picture
 from engine.values.prompts import AttachedPicture, Attachment, join_prompt
+from tests.fakes.answers import Broke
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats, unsaved
 from tests.fakes.pictures import made_picture
@@ -35,7 +36,7 @@ NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 SUN, SEA = made_picture(400, 300), made_picture(30, 80, "blue")
 NAMED_SUN, NAMED_SEA = AttachedPicture("Sun.png", SUN.digest), AttachedPicture("Sea.png", SEA.digest)
 ASKED = join_prompt([NAMED_SUN, NAMED_SEA, Attachment("a.txt", "text")], "What is it?")
-_Command = TypeVar("_Command", bound=Command)
+_Order = TypeVar("_Order")
 
 
 class Desk:
@@ -84,8 +85,8 @@ class Desk:
         self.window.texts_dropped.emit([f"/a/{name}"])
         self.finish(self.bridge.asked(self.bridge.engine.files.read)[-1], picture)
 
-    def posted(self, kind: type[_Command]) -> list[_Command]:
-        return [command for command in self.bridge.posted if isinstance(command, kind)]
+    def posted(self, kind: type[_Order]) -> list[_Order]:
+        return [command for command in self.bridge.orders if isinstance(command, kind)]
 
     def paste(self, data: QMimeData) -> None:
         QGuiApplication.clipboard().setMimeData(data)
@@ -163,7 +164,7 @@ def test_pictures_are_pasted_dropped_and_sent(desk: Desk) -> None:
     pasted = AttachedPicture("Pasted picture.png", SUN.digest)
     assert sent.prompt == join_prompt([pasted, NAMED_SEA], "What is it?")
     assert sent.pictures == (SUN, SEA)
-    desk.tell(Failed("The disk is full.", sent))
+    desk.tell(Broke.because("The disk is full."))
     assert desk.chips.words[:2] == ("picture, Pasted picture.png, 400 by 300", "picture, Sea.png, 30 by 80")
     desk.box.submit()
     assert desk.posted(Send)[1] == sent, "nothing is lost"

@@ -17,7 +17,6 @@ from app.features.chats.exchange import ExchangeController, words_of_import
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
 from app.widgets.toast import ToastKind
-from engine import Send
 from engine.values.conversations import (
     Conversation,
     ConversationSummary,
@@ -34,13 +33,14 @@ from engine.values.events import (
     ConversationsImported,
     ConversationsListed,
     Event,
-    Failed,
     PromptStored,
     ReplyFinished,
     TargetInfo,
     TargetReady,
 )
+from engine.values.orders import Send
 from engine.values.prompts import Attachment, join_prompt
+from tests.fakes.answers import Broke
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
 
@@ -60,7 +60,7 @@ def window(qtbot: QtBot, keeper: ThemeKeeper, bridge: FakeBridge) -> MainWindow:
     chats.target.load("starter")
     target = TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2)
     tell(bridge, ConversationsListed((KEPT, SECRET)), TargetReady(target, bridge.loads[-1]))
-    bridge.posted.clear()
+    bridge.take()
     bridge.all_asked.clear()
     return window
 
@@ -219,11 +219,11 @@ def test_dropped_files_become_chips_and_go_along(window: MainWindow, bridge: Fak
     box.chips.close_buttons[0].click()
     QTest.keyClicks(box.editor, "What is this?")
     QTest.keyClick(box.editor, Qt.Key.Key_Return)
-    sent = bridge.posted[-1]
+    sent = bridge.orders[-1]
     assert isinstance(sent, Send)
     assert sent.prompt == "```notes.txt\ntext of notes.txt\n```\n\nWhat is this?"
     assert not box.chips.attachments
-    tell(bridge, Failed("Too long.", sent))
+    tell(bridge, Broke.because("Too long."))
     assert box.text == sent.prompt, "nothing is lost"
     assert [attached.name for attached in box.chips.attachments] == ["notes.txt"]
 
@@ -235,7 +235,7 @@ def test_a_file_alone_can_be_sent(window: MainWindow, bridge: FakeBridge) -> Non
     finish_reading(bridge)
     assert box.button.isEnabled()
     box.submit()
-    assert cast(Send, bridge.posted[-1]).prompt == "```notes.txt\ntext of notes.txt\n```"
+    assert cast(Send, bridge.orders[-1]).prompt == "```notes.txt\ntext of notes.txt\n```"
 
 
 def test_no_more_than_ten_files_go_along(window: MainWindow, bridge: FakeBridge) -> None:
@@ -277,7 +277,7 @@ def test_an_incognito_chat_is_begun_and_said_to_be_one(window: MainWindow, bridg
     assert window.incognito_banner.isVisible()
     window.prompt_box.set_text("Psst")
     window.prompt_box.submit()
-    sent = bridge.posted[-1]
+    sent = bridge.orders[-1]
     assert isinstance(sent, Send)
     assert sent.incognito
     prompt = Message(5, SECRET.id, None, Role.USER, "Psst", NOW)
@@ -285,8 +285,8 @@ def test_an_incognito_chat_is_begun_and_said_to_be_one(window: MainWindow, bridg
     assert window.incognito_banner.isVisible()
     window.prompt_box.set_text("More")
     window.prompt_box.submit()
-    assert not cast(Send, bridge.posted[-1]).incognito, "the conversation knows"
-    tell(bridge, Failed("No.", bridge.posted[-1]))
+    assert not cast(Send, bridge.orders[-1]).incognito, "the conversation knows"
+    tell(bridge, Broke.because("No."))
     window.new_action.trigger()
     assert not window.incognito_banner.isVisible()
 
@@ -340,13 +340,12 @@ def test_forgetting_asks_first(window: MainWindow, bridge: FakeBridge) -> None:
 def test_a_reply_under_way_goes_with_its_chat(window: MainWindow, bridge: FakeBridge) -> None:
     window.prompt_box.set_text("Hi")
     window.prompt_box.submit()
-    stop = bridge.stops[-1]
+    stop = bridge.answers[-1].request.signal
     tell(bridge, PromptStored(Message(5, 1, None, Role.USER, "Hi", NOW)))
     window.conversations.forget_requested.emit((1,))
     answer(window, "Delete permanently")
     assert bridge.calls[-1] == ("forget", 1)
     tell(bridge, ConversationForgotten(KEPT))
     assert stop.is_set()
-    send = next(command for command in bridge.posted if isinstance(command, Send))
-    tell(bridge, Failed("This chat no longer exists.", send, is_stopped=True))
+    tell(bridge, Broke.because("This chat no longer exists."))
     assert toasts(window) == ["“What: is a/b?” was deleted permanently."]

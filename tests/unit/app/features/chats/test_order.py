@@ -15,7 +15,7 @@ from app.settings.app_settings import SettingsFile
 from app.startup.first_paint import OpenedWindow
 from app.theme import ThemeKeeper
 from app.wiring import WiredWindow
-from engine import OwnSampling, Send
+from engine import OwnSampling
 from engine.values.config import SpeculationSettings
 from engine.values.conversations import ConversationSummary
 from engine.values.events import (
@@ -29,6 +29,7 @@ from engine.values.events import (
     TargetsListed,
 )
 from engine.values.order import Folder, Preset, TargetChoice
+from engine.values.orders import Send
 from tests.fakes.bridge import FakeBridge
 from tests.unit.app.library_samples import QWEN, TARGETS
 
@@ -67,7 +68,7 @@ class Desk:
     def send(self) -> Send:
         self.window.prompt_box.set_text("Hi")
         self.window.prompt_box.submit()
-        (sent,) = [command for command in self.bridge.posted if isinstance(command, Send)]
+        (sent,) = [command for command in self.bridge.orders if isinstance(command, Send)]
         return sent
 
 

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QMessageBox
 
 from app.features.chats.store_notice import SUBJECT, StoreNotice
 from app.main_window import MainWindow
-from engine import Send
 from engine.values.conversations import Conversation
 from engine.values.events import (
     ConversationOpened,
@@ -16,9 +15,10 @@ from engine.values.events import (
     MessageStored,
     PromptStored,
     ReplyFinished,
-    ReplyText,
     StoreBehind,
 )
+from engine.values.orders import Send
+from tests.fakes.answers import Wrote
 from tests.unit.app.features.chat.test_chat import Desk, answered, desk, figures, prompt, ready, reply, summary
 
 __all__ = ["desk", "ready"]
@@ -32,7 +32,7 @@ def test_what_the_store_refuses_stays_in_the_chat_with_a_notice_until_it_is_stor
     _, answer = answered(ready)
     asked = replace(prompt(-1, 7, "And?"), parent_id=answer.id)
     ready.write("And?")
-    ready.tell(StoreBehind(FULL, (asked,)), PromptStored(asked), ReplyText(7, "Go", figures(1, 5.0, 11)))
+    ready.tell(StoreBehind(FULL, (asked,)), PromptStored(asked), Wrote(7, "Go", figures(1, 5.0, 11)))
     stored = replace(asked, id=72)
     held = reply(-2, asked, "Good.")
     ready.tell(ReplyFinished(held), StoreBehind(FULL, (asked, held)))
@@ -59,13 +59,13 @@ def test_a_reply_grows_on_when_its_prompt_is_stored_meanwhile(ready: Desk) -> No
     asked = replace(prompt(-1, 7, "And?"), parent_id=answer.id)
     stored = replace(asked, id=72)
     ready.write("And?")
-    ready.tell(PromptStored(asked), ReplyText(7, "Go", figures(1, 5.0, 11)), MessageStored(-1, stored))
+    ready.tell(PromptStored(asked), Wrote(7, "Go", figures(1, 5.0, 11)), MessageStored(-1, stored))
     assert ready.grows
     ready.window.conversations.chosen.emit(1)
     ready.window.conversations.chosen.emit(7)
     ready.tell(ConversationOpened(Conversation(summary(7), "", (stored,))))
     assert ready.grows, "it is known which prompt it answers"
-    ready.tell(ReplyText(7, "od.", figures(2, 5.0, 12)), ReplyFinished(reply(73, stored, "Good.")))
+    ready.tell(Wrote(7, "od.", figures(2, 5.0, 12)), ReplyFinished(reply(73, stored, "Good.")))
     assert ready.shown == ["And?", "Good."]
 
 

@@ -170,7 +170,7 @@ def test_the_choice_of_before_is_told_to_the_engine_at_once(window: MainWindow, 
 
 def test_automatic_need_not_be_told(desk: Desk, bridge: FakeBridge) -> None:
     desk.controller.start()
-    assert bridge.posted == []
+    assert bridge.orders == []
     assert desk.dialog.form.choice == AUTOMATIC
 
 
@@ -182,7 +182,7 @@ def test_a_folder_is_used_and_one_that_is_not_there_is_refused(desk: Desk, bridg
         assert desk.words == sentence
     desk.dialog.chosen.emit("", False)
     assert desk.words == "Choose a model, a file or a folder first."
-    assert bridge.posted == []
+    assert bridge.orders == []
     assert (desk.controller.choice, desk.controller.is_at_work) == (AUTOMATIC, False)
     folder = str(built_in_drafter())
     desk.dialog.chosen.emit(str(tmp_path), False)
@@ -225,7 +225,7 @@ def test_an_own_choice_that_cannot_be_stored_is_told(used: Desk, bridge: FakeBri
     choose(used, bridge, STARTER, True)
     changed(bridge)[0].fail("The disk is full.")
     assert used.words == "The disk is full."
-    assert bridge.posted == []
+    assert bridge.orders == []
 
 
 def test_smaller_models_of_the_library_can_be_chosen(used: Desk, bridge: FakeBridge) -> None:
@@ -257,7 +257,7 @@ def test_a_failed_download_changes_nothing_but_the_words(desk: Desk, bridge: Fak
     assert desk.words == "The hub cannot be reached."
     assert desk.dialog.use_button.isEnabled()
     assert desk.controller.choice == AUTOMATIC
-    assert bridge.posted == []
+    assert bridge.orders == []
     assert desk.window.toasts.shown == ()
 
 

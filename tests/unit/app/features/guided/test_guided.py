@@ -124,7 +124,7 @@ def test_every_step_says_what_it_found_out(desk: Desk) -> None:
     desk.press(dialog.main_button)
     assert not dialog.isVisible()
     assert desk.keeper.settings.guided_step == 0
-    assert not [each for each in desk.bridge.posted if isinstance(each, LoadOrder)], "nothing was loaded or fetched"
+    assert not [each for each in desk.bridge.orders if isinstance(each, LoadOrder)], "nothing was loaded or fetched"
 
 
 def test_a_busy_machine_is_told_and_measured_again(desk: Desk) -> None:

@@ -16,7 +16,7 @@ from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.library.sampling_fields import PRESETS
 from app.main_window import MainWindow
 from app.theme import ThemeKeeper
-from engine import STARTER, Command, SamplingSettings, TargetOptions, TargetSettings
+from engine import STARTER, SamplingSettings, TargetOptions, TargetSettings
 from engine.backend.library.library_service import LibraryService
 from engine.values.drafters import DrafterChoice
 from engine.values.errors import Cancelled
@@ -41,14 +41,11 @@ class Desk:
         self.chats.start(STARTER)
         self.library.list_all()
         self.tell(ready(STARTER_TARGET, self.bridge.loads[0]), TargetsListed(TARGETS))
-        bridge.posted.clear()
+        bridge.take()
         bridge.all_asked.clear()
 
     def tell(self, *events: Event) -> None:
         self.bridge.tell(*events)
-
-    def posted(self, kind: type[Command]) -> list[Command]:
-        return [command for command in self.bridge.posted if isinstance(command, kind)]
 
     @property
     def service(self) -> LibraryService:
@@ -95,7 +92,7 @@ def desk(window: MainWindow, keeper: ThemeKeeper, tmp_path: Path) -> Desk:
 def test_a_model_that_fits_is_loaded_with_its_own_settings(desk: Desk) -> None:
     desk.window.target_bar.picker.chosen.emit(QWEN.reference)
     assert desk.asked(desk.service.estimate) == [(QWEN.path, QWEN_SETTINGS)]
-    assert desk.bridge.posted == []
+    assert desk.bridge.orders == []
     desk.estimated(QWEN.path, SMALL)
     assert desk.bridge.loads[-1] == LoadOrder(str(QWEN.path), QWEN.options.settings, for_all=FOR_ALL)
     desk.tell(ready(QWEN, desk.bridge.loads[-1]))

@@ -21,8 +21,9 @@ from app.settings.app_settings import AppSettings, SettingsFile
 from app.settings.declaration import SettingsPage
 from app.settings.keeper import SettingsKeeper
 from app.theme import ThemeKeeper
-from engine import STARTER, ReplySettings, SamplingSettings, Send, TargetSettings, built_in_drafter
+from engine import STARTER, ReplySettings, SamplingSettings, TargetSettings, built_in_drafter
 from engine.values.events import Event, TargetInfo, TargetReady
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats
@@ -126,7 +127,7 @@ def test_replies_follow_from_the_next_one_on(desk: Desk) -> None:
     desk.window.prompt_box.set_text("Hello")
     desk.window.prompt_box.submit()
     sampling = SamplingSettings(top_k=7, repetition_penalty=1.1)
-    assert desk.bridge.posted[-1] == Send("Hello", None, ReplySettings(sampling, 100), "Be kind.")
+    assert desk.bridge.orders[-1] == Send("Hello", None, ReplySettings(sampling, 100), "Be kind.")
 
 
 def test_the_model_follows_when_it_is_loaded_again(desk: Desk) -> None:
@@ -233,7 +234,7 @@ def test_the_key_that_sends(desk: Desk) -> None:
     QTest.keyClicks(editor, "b")
     assert desk.window.prompt_box.text == "a\nb"
     QTest.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert isinstance(desk.bridge.posted[-1], Send)
+    assert isinstance(desk.bridge.orders[-1], Send)
 
 
 def press(desk: Desk, name: str, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> None:

@@ -19,7 +19,7 @@ from app.settings.app_settings import AppSettings
 from app.widgets.transcript.call_view import CallQuestion
 from app.widgets.transcript.reply_view import ReplyView
 from app.widgets.words.prose import Prose
-from engine import ContinueReply, Regenerate, Send, write_tool_servers
+from engine import write_tool_servers
 from engine.values.conversations import Conversation, ConversationSummary, Message
 from engine.values.events import (
     ConversationForgotten,
@@ -27,13 +27,8 @@ from engine.values.events import (
     ConversationsListed,
     Event,
     EverythingForgotten,
-    Failed,
-    Finished,
     PromptStored,
-    ReplyCall,
     ReplyFinished,
-    ReplyStarted,
-    ReplyText,
     TargetInfo,
     TargetReady,
     ToolAsked,
@@ -41,8 +36,10 @@ from engine.values.events import (
     ToolServerChanged,
     ToolStarted,
 )
+from engine.values.orders import ContinueReply, Regenerate, Send
 from engine.values.speed import LiveFigures
 from engine.values.tools import Outcome, Permission, ServerState, ToolServer
+from tests.fakes.answers import Answered, Began, Broke, Calls, Wrote
 from tests.fakes.bridge import FakeBridge
 from tests.fakes.chats import Chats, unsaved
 from tests.unit.app.widgets.calls import FORECAST, call, calling, conversation, last, result
@@ -61,7 +58,7 @@ class Desk:
         self.bridge = FakeBridge()
         self.keeper = unsaved(AppSettings(tool_servers=write_tool_servers(SERVERS), tools_last=("weather",)))
         self.chats = Chats(window, self.bridge, keeper=self.keeper)
-        ToolCallsController(window, self.bridge, self.chats.conversations)
+        ToolCallsController(window, self.bridge, self.chats.conversations, self.chats.chat)
         BranchController(window, self.bridge, self.chats.conversations, self.chats.chat, self.chats.consent)
         self.chats.start("starter")
         summaries = tuple(ConversationSummary(number, f"Chat {number}", NOW) for number in (1, 2))
@@ -77,24 +74,24 @@ class Desk:
         self.bridge.tell(*events)
 
     def posted(self, kind: type) -> list:  # type: ignore[type-arg]
-        return [command for command in self.bridge.posted if isinstance(command, kind)]
+        return [command for command in self.bridge.orders if isinstance(command, kind)]
 
     def send(self) -> Send:
         self.window.prompt_box.set_text("Will it rain?")
         self.window.prompt_box.submit()
         command = self.posted(Send)[-1]
         assert isinstance(command, Send)
-        self.tell(PromptStored(prompt(1)), ReplyStarted(1, 1, 10, 0))
+        self.tell(PromptStored(prompt(1)), Began(1, 1, 10, 0))
         return command
 
     def ask(self) -> Send:
         command = self.send()
-        self.tell(ReplyText(1, "Let me look.", FIGURES), ReplyCall(1, "{", FIGURES))
+        self.tell(Wrote(1, "Let me look.", FIGURES), Calls(1, FIGURES))
         self.tell(ReplyFinished(calling(2, 1, call(1))), ToolAsked(1, 2, call(1), FORECAST))
         return command
 
     def answer(self, text: str = "Take an umbrella.", number: int = 4) -> None:
-        self.tell(ReplyStarted(1, number - 1, 10, 0), ReplyFinished(last(number, number - 1, text)))
+        self.tell(Began(1, number - 1, 10, 0), ReplyFinished(last(number, number - 1, text)))
 
     def open(self, number: int, messages: tuple[Message, ...] = ()) -> None:
         self.window.conversations.chosen.emit(number)
@@ -145,7 +142,7 @@ def test_from_the_question_to_the_answer(desk: Desk) -> None:
     desk.answer()
     assert not desk.window.is_busy
     assert prose_of(desk.view) == ["Let me look.", "Take an umbrella."]
-    desk.tell(Finished(command))
+    desk.tell(Answered())
     assert len(desk.window.transcript.messages) == 4
 
 
@@ -190,8 +187,8 @@ def test_a_question_in_another_chat_is_told_and_can_be_shown(desk: Desk) -> None
 def test_an_answer_that_goes_on_while_another_chat_is_shown(desk: Desk) -> None:
     desk.ask()
     desk.open(2)
-    desk.tell(ToolStarted(1, 2, call(1)), ToolFinished(result(3, 2, call(1))), ReplyStarted(1, 3, 10, 0))
-    desk.tell(ReplyText(1, "Take an", FIGURES))
+    desk.tell(ToolStarted(1, 2, call(1)), ToolFinished(result(3, 2, call(1))), Began(1, 3, 10, 0))
+    desk.tell(Wrote(1, "Take an", FIGURES))
     desk.open(1, (prompt(1), calling(2, 1, call(1)), result(3, 2, call(1))))
     assert prose_of(desk.view) == ["Let me look.", "Take an"]
     assert desk.lines == ["Called weather: forecast · 0.8 s"]
@@ -200,18 +197,18 @@ def test_an_answer_that_goes_on_while_another_chat_is_shown(desk: Desk) -> None:
 
 
 def test_it_ends_with_the_command_where_no_reply_follows(desk: Desk) -> None:
-    command = desk.ask()
+    desk.ask()
     desk.tell(ToolFinished(result(3, 2, call(1), "Stopped.", Outcome.STOPPED)))
     assert desk.window.is_busy
-    desk.tell(Finished(command))
+    desk.tell(Answered())
     assert not desk.window.is_busy
     assert desk.view.footer is not None
     assert not desk.view.footer.continue_button.isHidden()
 
 
 def test_a_failure_in_the_middle_leaves_what_is_stored(desk: Desk) -> None:
-    command = desk.ask()
-    desk.tell(Failed("The model broke; load it again.", command))
+    desk.ask()
+    desk.tell(Broke.because("The model broke; load it again."))
     assert not desk.window.is_busy
     assert not desk.window.call_action.isEnabled()
     assert desk.lines == ["Not run: weather: forecast"]

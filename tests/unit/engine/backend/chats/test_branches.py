@@ -10,11 +10,11 @@ import pytest
 
 from engine.backend.storage import Repository
 from engine.speculation.model.chat import grammar
-from engine.values.commands import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.values.conversations import Message, Role
 from engine.values.errors import Cancelled, ConversationMissing, NotPossible, PromptTooLong
-from engine.values.events import PromptStored, ReplyFinished, ReplyText
+from engine.values.events import PromptStored, ReplyFinished
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
@@ -107,7 +107,7 @@ def test_a_reply_goes_on_where_it_ended(desk: Desk, target: FakeTarget, incognit
     assert after.text == "Hello, world."
     assert after.parent_id == before.parent_id
     assert told.siblings == (before.id, after.id)
-    assert "".join(event.text for event in desk.told(ReplyText) if isinstance(event, ReplyText)) == "o, world."
+    assert desk.replies[-1].text == "o, world."
     assert after.statistics is not None
     assert after.statistics.reply_tokens == len("o, world.")
     assert after.statistics.stop_reason is StopReason.END

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -35,7 +37,7 @@ from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.interface import Supplies
 from engine.speculation.proposers.recall import RecallProposer
 from engine.speculation.replies.reopening import UnkeptPart
-from engine.values.commands import ChatCommand, Regenerate, Send
+from engine.values.asked import Answered, Asked
 from engine.values.config import LearningSettings, PromptCacheSettings, ReplySettings, SamplingSettings, TargetSettings
 from engine.values.conversations import ConversationSummary, Role
 from engine.values.errors import (
@@ -53,14 +55,14 @@ from engine.values.events import (
     LearnedGrew,
     PromptStored,
     ReplyFinished,
-    ReplyRepeats,
-    ReplyStarted,
-    ReplyText,
     SpeculationChanged,
     TargetLoading,
     TargetReady,
     ToolAsked,
 )
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import Regenerate, ReplyOrder, Send
+from engine.values.owner import Owner
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.replies import StopReason
 from engine.values.requests import Request
@@ -74,6 +76,7 @@ from tests.fakes.seer import Seer, picture
 from tests.fakes.target import FakeTarget, failing, says
 from tests.fakes.tool_host import WEATHER, FakeToolHost
 
+_E = TypeVar("_E")
 GREEDY = ReplySettings(SamplingSettings(temperature=0))
 
 
@@ -83,7 +86,7 @@ class Desk:
     def __init__(self, repository: Repository, folder: Path, learning: LearningService | None = None) -> None:
         self.repository = repository
         self.recall = Recall(repository)
-        self.events: list[Event] = []
+        self.events: list[Event | ReplySoFar] = []
         self.wanted: list[str] = []  # what the services asked of others
         self.drafts_from_recall = False
         self.speculation: Speculation | None = None
@@ -111,8 +114,8 @@ class Desk:
         self.answer: Callable[[ToolAsked], Permission | None] = lambda _asked: Permission.ONCE
         calling = Calling(repository, self.keeper, lambda: self.host, self.asking, self._hear)
         remembering = Remembering(repository, self.keeper, self.events.append)
-        answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, NOBODY, *heard)
-        embedding = Embedding(self._load_embedder, self.events.append, NOBODY)
+        self.answering = Answering(self.recall, self.learning, self.target, self.keeper, remembering, NOBODY, *heard)
+        self.embedding = Embedding(self._load_embedder, NOBODY)
         chats = OpenChats(repository, self.keeper, self.target)
         self.service = ChatService(
             repository,
@@ -123,8 +126,6 @@ class Desk:
             chats,
             self.cache_keeper,
             calling,
-            answering,
-            embedding,
             self.parts.append,
             *heard,
         )
@@ -174,12 +175,29 @@ class Desk:
             return speculation
         return Speculation.off(f"Nothing drafts in this test, {drafter} either.")
 
-    def told(self, kind: type[Event]) -> list[Event]:
+    def told(self, kind: type[_E]) -> list[_E]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    def do(self, command: ChatCommand, stop: StopSignal | None = None) -> None:
+    def do(self, order: ReplyOrder, stop: StopSignal | None = None) -> None:
         self.events.clear()
-        self.service.handle(command, stop or StopSignal())
+        self.service.answer(order, stop or StopSignal(), self.events.append)
+
+    def reply_to(
+        self,
+        asked: Asked,
+        settings: ReplySettings = GREEDY,
+        is_remembered: bool = False,
+        owner: Owner = Owner("somebody"),  # noqa: B008
+    ) -> Answered:
+        """What a program is answered."""
+        self.events.clear()
+        return self.answering.answer(asked, settings, is_remembered, owner, progress=self.events.append)
+
+    @property
+    def replies(self) -> list[ReplySoFar]:
+        """Each reply of the last answer, as it was in the end."""
+        told = self.told(ReplySoFar)
+        return [before for before, each in pairwise(told) if before.prompt_id != each.prompt_id] + told[-1:]
 
     def load(self, order: LoadOrder, stop: StopSignal | None = None) -> None:
         self.events.clear()
@@ -297,8 +315,8 @@ def told_ready(desk: Desk) -> TargetReady:
 
 def test_the_first_prompt_begins_a_conversation_named_after_it(talking: Desk) -> None:
     talking.do(Send("What is\nthe " + "very " * 20 + "end?", None, GREEDY, system_prompt="Be kind."))
-    kinds = [type(event) for event in talking.events if not isinstance(event, ReplyText)]
-    assert kinds[:3] == [ConversationChanged, PromptStored, ReplyStarted]
+    kinds = [type(event) for event in talking.events]
+    assert kinds[:3] == [ConversationChanged, PromptStored, ReplySoFar]
     assert kinds[-2:] == [ReplyFinished, ConversationChanged]
     (summary,) = talking.repository.list_conversations()
     assert summary.title.startswith("What is the very very")
@@ -592,7 +610,10 @@ def test_a_reply_that_repeats_itself_is_told_of_once_and_goes_on(desk: Desk) -> 
     desk.load(LoadOrder(desk.add("fake", FakeTarget(says("and on " * 40)))))
     desk.do(Send("Hi", None, GREEDY))
     message = finished(desk).message
-    assert desk.told(ReplyRepeats) == [ReplyRepeats(message.conversation_id)]
+    (reply,) = desk.replies
+    assert reply.repeats
+    assert reply.conversation_id == message.conversation_id
+    assert not desk.told(ReplySoFar)[9].repeats
     assert message.text == "and on " * 40
     opened = desk.repository.open_conversation(message.conversation_id).messages[-1]
     assert opened.statistics is not None

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.values.commands import Send
 from engine.values.config import TargetSettings
 from engine.values.errors import CardsTooSmall, NotPossible
 from engine.values.events import TargetReady
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.backend.chats.test_chat_service import GREEDY, Desk, finished

@@ -14,10 +14,10 @@ from engine.speculation.model.files.sources import file_source
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.run import PreparedReply
 from engine.speculation.replies.writing import Reply
-from engine.values.commands import Send
 from engine.values.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions, TargetSettings
 from engine.values.errors import StoreUnusable, TargetUnusable
 from engine.values.events import ConversationChanged, TargetReady
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder, TargetSource
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.target import FakeTarget, says

@@ -10,11 +10,12 @@ import pytest
 
 from engine.backend.storage import Repository
 from engine.speculation.model.interface import FloatRows
-from engine.values.commands import Send
 from engine.values.comparison import ChatSampling, Comparison, ComparisonOrder, ComparisonStep, Side
 from engine.values.config import OwnSampling, ReplySettings, SamplingSettings, TargetOptions
 from engine.values.errors import ConversationMissing, NotPossible, PromptTooLong
-from engine.values.events import ReplyFinished, ReplyStarted
+from engine.values.events import ReplyFinished
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import Send
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
 from tests.fakes.target import FakeTarget, says
@@ -117,7 +118,7 @@ def test_nothing_of_it_is_kept_or_remembered(desk: Comparing, load: Load) -> Non
     assert desk.repository.read_history().days == ()
     assert desk.remembered(target) == []
     assert desk.wanted == []
-    assert desk.told(ReplyStarted) == []
+    assert desk.told(ReplySoFar) == []
 
 
 def test_the_chat_goes_on_as_if_nothing_had_been(desk: Comparing, load: Load) -> None:

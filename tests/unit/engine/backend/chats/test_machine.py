@@ -11,10 +11,10 @@ from engine.backend.chats.machine import measure_machine, others_share, tell_cos
 from engine.backend.storage import Repository
 from engine.speculation.model.files.sources import file_source
 from engine.speculation.numerics.draft_length import PassCosts
-from engine.values.commands import Send
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.errors import Cancelled, NotPossible
 from engine.values.events import ReplyFinished
+from engine.values.orders import Send
 from engine.values.outlook import MachineFigures
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder

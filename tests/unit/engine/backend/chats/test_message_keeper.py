@@ -18,11 +18,11 @@ from engine.backend.chats import message_keeper
 from engine.backend.chats.message_keeper import MessageKeeper, ReplyToKeep
 from engine.backend.storage import Repository, transactions
 from engine.backend.storage.repository import FILE_NAME
-from engine.speculation.replies import run
-from engine.values.commands import ContinueReply, Send
+from engine.values import growing_reply
 from engine.values.conversations import Message, Role
 from engine.values.errors import ConversationMissing, StoreUnusable
 from engine.values.events import MessageStored, PromptStored, StoreBehind
+from engine.values.orders import ContinueReply, Send
 from engine.values.pictures import Picture
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.replies import ReplyStatistics, StopReason
@@ -52,7 +52,7 @@ def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AbstractContextMa
 @pytest.fixture
 def talking(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """Parts of replies are told after every round."""
-    monkeypatch.setattr(run, "_PART_S", 0.0)
+    monkeypatch.setattr(growing_reply, "_PART_S", 0.0)
     desk.load(LoadOrder(desk.add("fake", FakeTarget(says("Hello.")))))
     return desk
 
@@ -84,7 +84,7 @@ def test_a_reply_is_kept_as_it_grows_and_stands_there_cut_off_after_a_crash(talk
 
     target.on_evaluate = keep
     talking.do(Send("Hi", None, GREEDY))
-    assert seen == [("Hello."[:length], StopReason.CUT_OFF) for length in range(2, 7)]
+    assert seen == [("Hello."[:length], StopReason.CUT_OFF) for length in range(1, 7)]
     message = finished(talking).message
     (summary,) = talking.repository.list_conversations()
     asked, said = talking.repository.open_conversation(summary.id).messages
@@ -274,7 +274,7 @@ def test_a_new_chat_that_waits_for_a_locked_store_can_be_stopped(
     threading.Timer(0.2, stop.set).start()
     with locked:
         with pytest.raises(StoreUnusable, match="locked by another program"):
-            talking.service.handle(Send("Hi", None, GREEDY), stop)
+            talking.service.answer(Send("Hi", None, GREEDY), stop)
         talking.repository.end_waiting()  # the app is being closed
         with pytest.raises(StoreUnusable, match="locked by another program"):
             talking.repository.rename_conversation(1, "title")

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.backend.storage import Repository
-from engine.values.asked import Asked
-from engine.values.commands import Answer, Send
+from engine.values.asked import Asked, Refused
 from engine.values.conversations import ChatTurn, Role
-from engine.values.events import AnswerEnded, AnswerRefused
+from engine.values.orders import Send
 from engine.values.owner import Owner
 from engine.values.replies import ReplyStatistics
 from engine.values.targets import LoadOrder
@@ -42,10 +41,7 @@ def answered(
 ) -> ReplyStatistics:
     roles = (Role.USER, Role.ASSISTANT)
     turns = tuple(ChatTurn(roles[place % 2], text) for place, text in enumerate(said))
-    desk.do(Answer(1, asked or Asked(turns), GREEDY, is_remembered, owner))
-    (event,) = desk.told(AnswerEnded)
-    assert isinstance(event, AnswerEnded)
-    return event.statistics
+    return desk.reply_to(asked or Asked(turns), GREEDY, is_remembered, owner).statistics
 
 
 def test_earlier_chats_draft_for_the_user_and_for_a_client_that_may(desk: Desk) -> None:
@@ -83,8 +79,8 @@ def test_a_request_that_is_refused_leaves_the_chat_where_it_is(desk: Desk) -> No
         Asked((ChatTurn(Role.USER, "x" * 3_000),)),
         Asked((ChatTurn(Role.USER, "x"),), sampling=(("grammar", "?"),)),
     ):
-        desk.do(Answer(1, asked, GREEDY, owner=EDITOR))
-        assert desk.told(AnswerRefused)
+        with pytest.raises(Refused):
+            desk.reply_to(asked, owner=EDITOR)
     desk.do(Send("And?", chat, GREEDY))
     assert (told := finished(desk).message.statistics) is not None
     assert told.evaluated_tokens < 40
@@ -137,8 +133,8 @@ def test_what_a_client_reads_is_not_kept_as_a_chat_of_the_user(desk: Desk) -> No
     desk.do(Send("x" * 300, None, GREEDY))
     assert (local := desk.target.local) is not None
     chat = desk.prompt_cache.chat(finished(desk).message.conversation_id)
-    desk.do(Answer(1, Asked((ChatTurn(Role.USER, "x" * 3_000),)), GREEDY, owner=EDITOR))
-    assert desk.told(AnswerRefused)
+    with pytest.raises(Refused):
+        desk.reply_to(Asked((ChatTurn(Role.USER, "x" * 3_000),)), owner=EDITOR)
     assert local.writer.copy_unkept(chat) is not None, "nothing has come of that"
     answered(desk, EDITOR, "x" * 300)
     assert local.writer.copy_unkept(chat) is None

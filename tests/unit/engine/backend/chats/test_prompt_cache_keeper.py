@@ -12,10 +12,10 @@ from engine.backend.chats.chat_editor import ChatEditor
 from engine.backend.chats.erasing import ErasingService
 from engine.backend.storage import Repository
 from engine.speculation.replies import reopening
-from engine.values.commands import Send
 from engine.values.config import OwnSampling, PromptCacheSettings, ReplySettings, SamplingSettings
 from engine.values.conversations import Message
 from engine.values.events import ReplyFinished
+from engine.values.orders import Send
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
 from tests.fakes.target import FakeTarget, says

@@ -11,21 +11,20 @@ from engine.backend.remote import writer as writing
 from engine.backend.remote.remote_service import RemoteService
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
-from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer, ContinueReply, EditPrompt, Regenerate, Send
+from engine.values.asked import Asked, Refusal, Refused
 from engine.values.comparison import ComparisonOrder
 from engine.values.config import LearningSettings, ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import NotPossible, RemoteFailed, ServerNotAgreed
 from engine.values.events import (
-    AnswerRefused,
     Event,
     PromptStored,
     ReplyFinished,
-    ReplyWaits,
     ServersListed,
     TargetReady,
 )
+from engine.values.growing_reply import ReplySoFar
+from engine.values.orders import ContinueReply, EditPrompt, Regenerate, Send
 from engine.values.remote import RemoteServer, ServerSeen, ServerUntrusted
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
@@ -149,7 +148,7 @@ def test_a_prompt_that_reached_nobody_is_kept_without_a_reply(away: Desk, server
     away.events.clear()
     with pytest.raises(RemoteFailed, match="cannot be reached"):
         away.do(Send("Are you there?", first.conversation_id, GREEDY))
-    assert len(away.told(ReplyWaits)) == 3
+    assert len([each for each in away.told(ReplySoFar) if each.waits_for]) == 3
     assert not away.told(ReplyFinished)
     opened = away.repository.open_conversation(first.conversation_id)
     assert [each.text for each in opened.messages] == ["Hello?", "Hello there.", "Are you there?"]
@@ -201,10 +200,9 @@ def test_tools_are_called_by_the_model_of_a_server(away: Desk, server: FakeServe
 def test_what_needs_a_target_of_this_machine_says_so(away: Desk) -> None:
     with pytest.raises(NotPossible, match="Guesses for this model are made by its server"):
         away.trials.compare(ComparisonOrder("Hello?", None, GREEDY, 16))
-    away.do(Answer(1, Asked((ChatTurn(Role.USER, "Hello?"),)), GREEDY))
-    (refused,) = away.told(AnswerRefused)
-    assert isinstance(refused, AnswerRefused)
-    assert refused.refusal is Refusal.NOT_READY
+    with pytest.raises(Refused) as refused:
+        away.reply_to(Asked((ChatTurn(Role.USER, "Hello?"),)))
+    assert refused.value.refusal is Refusal.NOT_READY
 
 
 def test_a_server_that_does_not_answer_leaves_the_target_in_use(desk: Desk) -> None:

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from engine.speculation.model.files.suspects import Suspects
-from engine.values.commands import Send
 from engine.values.errors import TargetSuspect
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.target import FakeTarget, says
 from tests.unit.engine.backend.chats.test_chat_service import GREEDY, Desk

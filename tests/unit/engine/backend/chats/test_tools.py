@@ -6,26 +6,25 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 
 import pytest
 
 from engine.speculation.model.chat.chat_template import ChatTemplate
 from engine.speculation.model.interface import FloatRows
 from engine.speculation.proposers.catalogue import RECALL
-from engine.values.commands import ContinueReply, Regenerate, Send
 from engine.values.config import OwnSampling, ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import NotPossible
 from engine.values.events import (
     PromptStored,
-    ReplyCall,
     ReplyFinished,
-    ReplyText,
     TargetReady,
     ToolAsked,
     ToolFinished,
     ToolsListed,
 )
+from engine.values.orders import ContinueReply, Regenerate, Send
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import LoadOrder
 from engine.values.tools import (
@@ -74,15 +73,16 @@ def branch(desk: Desk, number: int) -> list[Message]:
 
 
 def names(desk: Desk) -> list[str]:
-    dull = ("ReplyText", "ReplyCall", "ConversationChanged", "PromptProgress", "ToolServerChanged")
-    return [name for each in desk.events if (name := type(each).__name__) not in dull]
+    dull = ("ConversationChanged", "ToolServerChanged")
+    found = [name for each in desk.events if (name := type(each).__name__) not in dull]
+    return [name for name, _ in groupby(found)]
 
 
 def test_a_call_is_asked_for_carried_out_and_told(calling: Desk) -> None:
     prompt, call, result, answer = ask(calling)
     assert names(calling) == [
-        "ToolsListed", "PromptStored", "ReplyStarted", "ReplyFinished", "ToolAsked", "ToolStarted", "ToolFinished",
-        "ReplyStarted", "ReplyFinished",
+        "ToolsListed", "PromptStored", "ReplySoFar", "ReplyFinished", "ToolAsked", "ToolStarted", "ToolFinished",
+        "ReplySoFar", "ReplyFinished",
     ]  # fmt: skip
     assert [each.role for each in (prompt, call, result, answer)] == [
         Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT,
@@ -99,8 +99,9 @@ def test_a_call_is_asked_for_carried_out_and_told(calling: Desk) -> None:
 
 def test_the_call_is_no_part_of_the_text_that_is_told(calling: Desk) -> None:
     ask(calling)
-    assert "".join(each.text for each in calling.events if isinstance(each, ReplyText)) == ANSWER
-    assert "".join(each.text for each in calling.events if isinstance(each, ReplyCall)) == CALL
+    call, answer = calling.replies
+    assert (call.text, call.is_calling) == ("", True)
+    assert (answer.text, answer.is_calling) == (ANSWER, False)
 
 
 def test_words_before_a_call_are_the_replys_text(desk: Desk) -> None:

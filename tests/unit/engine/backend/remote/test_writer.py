@@ -3,8 +3,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,19 +17,11 @@ from engine.speculation.replies.writing import Reply
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import NotPossible, PromptTooLong, RemoteFailed
+from engine.values.growing_reply import GrowingReply, Piece, ReplySoFar, TextPiece
 from engine.values.origins import SERVER
 from engine.values.pictures import Picture
 from engine.values.remote import RemoteModel, RemoteServer, ServerKind
-from engine.values.replies import (
-    OriginRun,
-    ProposerCounts,
-    ReplyListener,
-    ReplyStatistics,
-    StopReason,
-    Thought,
-    ThoughtPiece,
-)
-from engine.values.speed import LiveFigures
+from engine.values.replies import ProposerCounts, StopReason, Thought
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Tool, ToolCall
 from tests.fakes.remote import (
@@ -53,34 +46,27 @@ IMPATIENT = ConnectionLimits(silence_s=0.3)
 FORECAST = Tool("weather", "forecast", "Tells the weather.", '{"type": "object", "properties": {}}')
 
 
-@dataclass
-class Heard(ReplyListener):
-    texts: list[str] = field(default_factory=list)
-    thoughts: list[ThoughtPiece] = field(default_factory=list)
-    calls: list[str] = field(default_factory=list)
-    figures: list[LiveFigures] = field(default_factory=list)
-    waits: list[str] = field(default_factory=list)
-    left_out: list[int] = field(default_factory=list)
+class Heard(GrowingReply):
+    """Notes what it is told of a reply."""
 
-    def on_prompt(self, num_tokens: int, num_left_out: int) -> None:  # noqa: ARG002
-        self.left_out.append(num_left_out)
+    def __init__(self) -> None:
+        super().__init__(self._note)
+        self.told: list[ReplySoFar] = []
 
-    def on_text(self, text: str, figures: LiveFigures, origins: tuple[OriginRun, ...]) -> None:
-        assert not origins
-        self.texts.append(text)
-        self.figures.append(figures)
+    def _note(self, so_far: ReplySoFar) -> None:
+        self.told.append(so_far)
 
-    def on_thought(self, piece: ThoughtPiece, figures: LiveFigures) -> None:  # noqa: ARG002
-        self.thoughts.append(piece)
+    @property
+    def pieces(self) -> Sequence[Piece]:
+        return self.so_far.since(0)
 
-    def on_call(self, text: str, figures: LiveFigures) -> None:  # noqa: ARG002
-        self.calls.append(text)
+    @property
+    def texts(self) -> list[str]:
+        return [each.text for each in self.pieces if isinstance(each, TextPiece)]
 
-    def on_waiting(self, sentence: str) -> None:
-        self.waits.append(sentence)
-
-    def on_trimmed(self, num_left_out: int) -> None:
-        self.left_out.append(num_left_out)
+    @property
+    def waits(self) -> list[str]:
+        return [each.waits_for for each in self.told if each.waits_for]
 
 
 @pytest.fixture(autouse=True)
@@ -188,7 +174,7 @@ def test_thoughts_are_told_apart_in_fields_and_between_marks(server: FakeServer)
     reply = write(server, fields, heard=heard)
     assert reply.text == "Yes <think>no</think>"
     assert [(each.text, each.is_whole) for each in reply.thoughts] == [("Hmm…", True)]
-    assert heard.thoughts[-1].is_last
+    assert heard.thoughts[-1].is_whole
     marked = write(server, streaming("<thi", "nk>Hm", "m</think>\n\nYes"))
     assert (marked.text, [each.text for each in marked.thoughts]) == ("Yes", ["Hmm"])
 
@@ -204,7 +190,7 @@ def test_calls_come_in_pieces_and_results_go_back(server: FakeServer) -> None:
     assert (called.server, called.tool, called.arguments) == ("weather", "forecast", '{"city": "Rom"}')
     assert len(called.id) == 9
     assert reply.text == "Well."
-    assert "".join(heard.calls) == 'forecast {"city": "Rom"}'
+    assert heard.so_far.is_calling
     assert server.bodies[-1]["tools"][0]["function"]["name"] == "forecast"
     turns = (
         *ASKED,
@@ -260,8 +246,9 @@ def test_the_servers_own_guesses_are_counted_under_an_origin_of_their_own(server
     assert (told.reply_tokens, told.num_drafted, told.num_accepted, told.num_rounds) == (10, 8, 6, 4)
     assert (told.prompt_tokens, told.evaluated_tokens) == (12, 5)
     assert told.plain_tokens_per_s == told.ratio == 0
-    assert [each.num_accepted for each in heard.figures] == [0, 2, 6]
-    assert heard.figures[-1].verdict.ratio is None
+    figures = [each.figures for before, each in pairwise(heard.told) if each.num_pieces > before.num_pieces]
+    assert [each.num_accepted for each in figures] == [0, 2, 6]
+    assert figures[-1].verdict.ratio is None
 
 
 def test_only_a_ratio_that_the_server_tells_is_one(server: FakeServer) -> None:
@@ -546,7 +533,8 @@ def test_the_oldest_turns_are_left_out_of_a_prompt_that_is_too_long(server: Fake
     assert told[1]["role"] == "user"
     assert told[-1]["content"] == "And now?"
     assert len(told) == len(turns) - reply.statistics.left_out_messages
-    assert heard.left_out == [0, reply.statistics.left_out_messages]
+    assert heard.told[0].num_left_out == 0
+    assert heard.so_far.num_left_out == reply.statistics.left_out_messages
     again = writer.write(writer.prepare(turns, 1), GREEDY, StopSignal(), Heard())
     assert again.statistics.left_out_messages == reply.statistics.left_out_messages, "what is out stays out"
     assert len(server.bodies) == 3
@@ -571,12 +559,8 @@ def test_calls_of_earlier_replies_are_told_under_the_names_that_the_server_knows
 
 
 def test_parts_of_a_growing_reply_are_told(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.backend.remote.growing._PART_S", 0.0)
-    parts: list[tuple[str, StopReason]] = []
-
-    class Keeping(Heard):
-        def on_part(self, text: str, thoughts: tuple[Thought, ...], statistics: ReplyStatistics) -> None:  # noqa: ARG002
-            parts.append((text, statistics.stop_reason))
-
-    write(server, streaming("a", "b"), heard=Keeping())
+    monkeypatch.setattr("engine.values.growing_reply._PART_S", 0.0)
+    heard = Heard()
+    write(server, streaming("a", "b"), heard=heard)
+    parts = [(each.text, each.statistics.stop_reason) for each in heard.told if each.statistics is not None]
     assert parts == [("a", StopReason.CUT_OFF), ("ab", StopReason.CUT_OFF)]

@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from engine.backend.server.serving import Server
 from engine.values.serving import ServerLimits, ServerSettings
 from tests.fakes.served import ANYWHERE
+from tests.fakes.served_target import FakeServed
 
 HEAD = b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n"
 HALVES = (b"GET / HT", b"", b"POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
@@ -56,7 +57,7 @@ def opened(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     with ExitStack() as stack:
 
         def opening(limits: ServerLimits) -> Server:
-            server = Server(ServerSettings(port=ANYWHERE, limits=limits), tmp_path, lambda _: pytest.fail("asked"))
+            server = Server(ServerSettings(port=ANYWHERE, limits=limits), tmp_path, FakeServed())
             stack.callback(server.close)
             server.open()
             return server

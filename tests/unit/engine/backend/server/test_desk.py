@@ -1,4 +1,4 @@
-"""How what is told of a reply comes to its client."""
+"""How what is known of a reply comes to its program."""
 
 from __future__ import annotations
 
@@ -9,43 +9,30 @@ from typing import TypeVar
 import pytest
 
 from engine.backend.server import desk
-from engine.backend.server.desk import Desk, Told
+from engine.backend.server.desk import Desk
 from engine.backend.server.refusals import RequestRefused
-from engine.values.asked import Asked, Refusal
-from engine.values.commands import Answer
+from engine.values.asked import Answered, Asked, Refusal, Refused
 from engine.values.config import ReplySettings
-from engine.values.events import (
-    AnswerEnded,
-    AnswerRefused,
-    AnswerStarted,
-    AnswerText,
-    Event,
-    Finished,
-    TargetInfo,
-    TargetReady,
-)
+from engine.values.errors import Cancelled, MendableError
+from engine.values.growing_reply import PieceReader
 from engine.values.owner import Owner
 from engine.values.replies import ReplyStatistics, StopReason
+from engine.values.sentences import say
 from engine.values.serving import Asker, ServerLimits
-from engine.values.stop_signal import StopSignal
-from engine.values.targets import LoadOrder
+from engine.values.speed import LiveFigures
+from tests.fakes.served_target import FakeServed
 
 _T = TypeVar("_T")
 _PATIENCE_S = 10.0
-TARGET = TargetInfo("fake", "fake.gguf", "", 512, 1, 1, "", "", False, True)
+ANSWERED = Answered("", (), (), ReplyStatistics(1, 1, 1, 0.0, 0.0, StopReason.END, 1, 512, 0))
+FIGURES = LiveFigures()
+WHO = Asker(Owner("program"))
 
 
-def ended(number: int) -> AnswerEnded:
-    statistics = ReplyStatistics(1, 1, 1, 0.0, 0.0, StopReason.END, 1, 512, 0)
-    return AnswerEnded(number, "", (), (), statistics, "")
-
-
-def at_desk(visit: Callable[[Desk], Awaitable[_T]]) -> _T:
+def at_desk(visit: Callable[[Desk, FakeServed], Awaitable[_T]]) -> _T:
     async def main() -> _T:
-        at = Desk(lambda _command: StopSignal(), ReplySettings, ServerLimits())
-        at.open(asyncio.get_running_loop())
-        at.hear(TargetReady(TARGET, LoadOrder("fake")))
-        return await asyncio.wait_for(visit(at), _PATIENCE_S)
+        served = FakeServed()
+        return await asyncio.wait_for(visit(Desk(served, ReplySettings, ServerLimits()), served), _PATIENCE_S)
 
     return asyncio.run(main())
 
@@ -53,66 +40,95 @@ def at_desk(visit: Callable[[Desk], Awaitable[_T]]) -> _T:
 def test_text_comes_in_few_pieces_and_the_first_of_each_reply_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "_GAP_S", 3600.0)
 
-    async def visit(at: Desk) -> list[list[Told]]:
-        came: list[list[Told]] = []
+    async def visit(at: Desk, served: FakeServed) -> list[str]:
+        came: list[str] = []
         for _ in range(2):
-            job = at.submit(Asked(), Asker(Owner("program")))
-            number = job.command.number
-            at.hear(AnswerStarted(number, 3))
-            came.append(await job.next())
-            at.hear(AnswerText(number, "a", ()))
-            came.append(await job.next())
+            job, reader = at.submit(Asked(), WHO), PieceReader()
+
+            async def take(job: desk.Job[Answered] = job, reader: PieceReader = reader) -> None:
+                await job.next()
+                came.append("".join(each.text for each in reader.new_in(job.so_far)))
+
+            reply = served.replies[-1]
+            reply.begin(3, 0)
+            await take()
+            reply.say("a", FIGURES)
+            await take()
             for letter in "bcd":
-                at.hear(AnswerText(number, letter, ()))
+                reply.say(letter, FIGURES)
                 await asyncio.sleep(0.01)
-            at.hear(ended(number))
-            came.append(await job.next())
-            at.hear(Finished(job.command))
+            served.asked[-1].future.set_result(ANSWERED)
+            await take()
+            assert job.result() == ANSWERED
         return came
 
-    texts = [[each.text for each in piece if isinstance(each, AnswerText)] for piece in at_desk(visit)]
-    assert texts == [[], ["a"], ["b", "c", "d"]] * 2
+    assert at_desk(visit) == ["", "a", "bcd"] * 2
 
 
 def test_text_is_passed_on_though_no_more_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "_GAP_S", 0.02)
 
-    async def visit(at: Desk) -> list[list[Told]]:
-        job = at.submit(Asked(), Asker(Owner("program")))
-        came: list[list[Told]] = []
+    async def visit(at: Desk, served: FakeServed) -> list[int]:
+        job = at.submit(Asked(), WHO)
+        came: list[int] = []
         for wait_s in (0.0, 0.0, 0.1):
             await asyncio.sleep(wait_s)
-            at.hear(AnswerText(job.command.number, "a", ()))
-            came.append(await job.next())
+            served.replies[-1].say("a", FIGURES)
+            await job.next()
+            came.append(job.so_far.num_pieces)
         return came
 
-    assert [len(each) for each in at_desk(visit)] == [1, 1, 1]
+    assert at_desk(visit) == [1, 2, 3]
 
 
-def test_what_another_reply_tells_is_passed_on_to_nobody() -> None:
-    async def visit(at: Desk) -> list[Told]:
-        job = at.submit(Asked(), Asker(Owner("program")))
-        other: list[Event] = [AnswerText(99, "x", ()), ended(99), Finished(Answer(99, Asked(), ReplySettings(), False))]
-        for event in (*other, ended(job.command.number)):
-            at.hear(event)
-        return await job.next()
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (Refused(Refusal.TOO_LONG, say("Too long.")), 400),
+        (Refused(Refusal.NOT_READY, say("Not yet.")), 503),
+        (MendableError("Something went wrong inside."), 500),
+        (Cancelled("It has gone."), 500),
+    ],
+)
+def test_why_it_was_not_answered_is_told_as_a_status(error: Exception, status: int) -> None:
+    async def visit(at: Desk, served: FakeServed) -> None:
+        first, second = at.submit(Asked(), WHO), at.submit(Asked(), WHO)
+        served.asked[-1].future.set_exception(error)
+        await first.next()
+        with pytest.raises(RequestRefused) as refused:
+            first.result()
+        assert refused.value.status == status
+        served.asked[-1].future.set_result(ANSWERED)
+        await second.next()
+        assert second.result() == ANSWERED, "the next one has its turn"
 
-    (told,) = at_desk(visit)
-    assert isinstance(told, AnswerEnded)
-    assert told.number != 99
+    at_desk(visit)
 
 
-def test_whoever_waits_when_it_closes_is_told_so() -> None:
-    async def visit(at: Desk) -> None:
-        jobs = [at.submit(Asked(), Asker(Owner("program"))) for _ in range(3)]
+def test_who_waits_when_it_closes_is_told_so() -> None:
+    async def visit(at: Desk, served: FakeServed) -> None:
+        jobs = [at.submit(Asked(), WHO) for _ in range(3)]
+        assert len(served.asked) == 1
         at.close()
         for job in jobs:
-            (told,) = await job.next()
-            assert isinstance(told, AnswerRefused)
-            assert told.refusal is Refusal.NOT_READY
-        assert jobs[0].stop is not None
-        assert jobs[0].stop.is_set()
+            await job.next()
+            with pytest.raises(RequestRefused) as refused:
+                job.result()
+            assert refused.value.status == 503
+        assert served.asked[0].signal.is_set()
         with pytest.raises(RequestRefused):
-            at.submit(Asked(), Asker(Owner("program")))
+            at.submit(Asked(), WHO)
+
+    at_desk(visit)
+
+
+def test_one_that_leaves_stops_its_reply_or_gives_up_its_place() -> None:
+    async def visit(at: Desk, served: FakeServed) -> None:
+        first, second = at.submit(Asked(), WHO), at.submit(Asked(), WHO)
+        at.leave(second)
+        assert at.num_waiting == 0
+        at.leave(first)
+        assert served.asked[0].signal.is_set()
+        assert at.is_busy, "until it has stopped"
 
     at_desk(visit)

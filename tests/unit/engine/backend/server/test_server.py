@@ -23,6 +23,7 @@ from engine.values.serving import ServerLimits, ServerSettings
 from engine.values.stop_signal import StopSignal
 from tests.fakes.caller import Caller
 from tests.fakes.served import ANYWHERE, Served, served
+from tests.fakes.served_target import FakeServed
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 
@@ -348,7 +349,7 @@ def test_the_address_must_be_free_and_keyed_where_others_reach_it(tmp_path: Path
     port = int(plain.serving.address.rpartition(":")[2])
 
     def opening(settings: ServerSettings) -> str:
-        return Server(settings, tmp_path, lambda _command: pytest.fail("nothing was asked")).open()
+        return Server(settings, tmp_path, FakeServed()).open()
 
     with pytest.raises(NotPossible, match="Another program already uses port"):
         opening(ServerSettings(port=port))

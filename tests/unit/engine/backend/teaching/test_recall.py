@@ -25,7 +25,7 @@ from engine.values.errors import ConversationMissing, StoreUnusable
 from engine.values.learned import RecallText
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.target import END, PIECES, FakeTarget, says
 
@@ -122,7 +122,7 @@ def write(recall: Recall, target: FakeTarget, prompt: str) -> Reply:
     writer = ReplyWriter(target, Speculation(DraftPolicy(FREE, [RecallProposer(recall.indexes)])))
     settings = ReplySettings(SamplingSettings(temperature=0))
     prepared = writer.prepare([ChatTurn(Role.USER, prompt)])
-    return writer.write(prepared, settings, StopSignal(), RecordingListener())
+    return writer.write(prepared, settings, StopSignal(), RecordingReply())
 
 
 def test_what_was_said_is_found_at_once_and_after_the_next_start(

@@ -16,12 +16,12 @@ from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.self_distillation import CONTEXT_SIZE, MOST_SELF_DISTILLED, TargetAtHand, num_slots
 from engine.speculation.model.interface import ParallelTarget, Target
 from engine.speculation.numerics.draft_length import FixedCosts
-from engine.values.commands import Send
 from engine.values.config import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
 from engine.values.conversations import Role
 from engine.values.errors import TargetUnusable
 from engine.values.events import DrafterLearned, Event, LearningChanged, ReplyFinished
 from engine.values.learned import VerifiedReply
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.parallel_target import FakeParallelTarget, RowAfter, babbles, surely
 from tests.fakes.target import FakeTarget, says

@@ -9,9 +9,10 @@ import pytest
 
 import engine.factory
 import engine.loading
-from engine import Engine, EngineConfig, Send
+from engine import Engine, EngineConfig
 from engine.values.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.values.events import ReplyFinished, TargetReady, ToolAsked, ToolFinished, ToolServerChanged, ToolsListed
+from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from engine.values.tools import AllowedTool, Outcome, Permission, ServerState, definition_of
 from tests.fakes.caller import ANSWER, Caller
@@ -58,7 +59,7 @@ def desk(tmp_path: Path, host: FakeToolHost) -> Iterator[Desk]:
 
 
 def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost) -> None:
-    desk.engine.post(Send("Rain?", None, SETTINGS))
+    desk.engine.ask(desk.engine.chat.answer, Send("Rain?", None, SETTINGS))
     asked = desk.events.wait_for(ToolAsked)
     assert (asked.tool, asked.call.tool) == (FORECAST, "forecast")
     assert host.calls == []
@@ -72,10 +73,10 @@ def test_the_answer_reaches_the_reply_that_waits(desk: Desk, host: FakeToolHost)
 
 def test_stop_ends_a_call_that_runs(desk: Desk, host: FakeToolHost) -> None:
     host.waits = True
-    stop = desk.engine.post(Send("Rain?", None, SETTINGS))
+    reply = desk.engine.ask(desk.engine.chat.answer, Send("Rain?", None, SETTINGS))
     desk.answer(desk.events.wait_for(ToolAsked).call.id, Permission.ONCE)
     assert host.is_waiting.wait(60)
-    stop.set()
+    reply.stop()
     result = desk.events.wait_for(ToolFinished).message.result
     assert result is not None
     assert result.outcome is Outcome.STOPPED

@@ -26,7 +26,7 @@ from engine.values.sentences import capitalized
 from engine.values.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
 from tests.fakes.heads import FakeHeads
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import Generous, choosing, neural_proposer
 from tests.fakes.target import FakeTarget, says
 from tests.fakes.toy import LINE
@@ -143,7 +143,7 @@ def test_one_that_continues_guesses_after_the_tokens_ahead(listed: Listed) -> No
 def written(speculation: Speculation | None) -> Reply:
     writer = ReplyWriter(FakeTarget(says(TEXT)), speculation)
     return writer.write(
-        writer.prepare(TURNS), ReplySettings(SamplingSettings(temperature=0)), StopSignal(), RecordingListener()
+        writer.prepare(TURNS), ReplySettings(SamplingSettings(temperature=0)), StopSignal(), RecordingReply()
     )
 
 

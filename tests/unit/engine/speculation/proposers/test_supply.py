@@ -34,7 +34,7 @@ from engine.values.spare_time import SpareTime
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import TargetRecord, TargetSource
 from tests.fakes.gguf import TINY, Value, gguf
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 from tests.fakes.target import FakeTarget
@@ -70,7 +70,7 @@ def write(target: FakeTarget, drafting: Drafting | None) -> Reply:
     writer = ReplyWriter(target, speculation)
     prepared = writer.prepare([ChatTurn(Role.USER, "Say it.")])
     settings = ReplySettings(SamplingSettings(temperature=0))
-    return writer.write(prepared, settings, StopSignal(), RecordingListener())
+    return writer.write(prepared, settings, StopSignal(), RecordingReply())
 
 
 def key_of(source: DrafterSource | None) -> str:

@@ -22,7 +22,7 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import Reply
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import Cancelled, MendableError
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.supply import large_target
 from tests.fakes.target import FakeTarget, says
@@ -57,7 +57,7 @@ def speculating(told: list[str] | None = None, at_once: bool = False) -> Specula
 def write(speculation: Speculation | None) -> Reply:
     writer = ReplyWriter(FakeTarget(says(TEXT)), speculation)
     settings = ReplySettings(SamplingSettings(temperature=0))
-    return writer.write(writer.prepare(TURNS), settings, StopSignal(), RecordingListener())
+    return writer.write(writer.prepare(TURNS), settings, StopSignal(), RecordingReply())
 
 
 def test_it_drafts_exactly_and_is_counted() -> None:

@@ -15,7 +15,7 @@ from engine.values.errors import TargetUnusable
 from engine.values.pictures import Picture
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.seer import MARK, Seer, picture
 from tests.fakes.target import FakeTarget
 from tests.unit.engine.speculation.replies.test_thinking_replies import recalling
@@ -33,7 +33,7 @@ def said(text: str) -> ChatTurn:
 
 
 def write(writer: ReplyWriter, *turns: ChatTurn, stop: StopSignal | None = None, begun: str = "") -> Reply:
-    return writer.write(writer.prepare(turns, 1, begun), SETTINGS, stop or StopSignal(), RecordingListener())
+    return writer.write(writer.prepare(turns, 1, begun), SETTINGS, stop or StopSignal(), RecordingReply())
 
 
 @pytest.mark.parametrize("can_roll_back", [True, False])

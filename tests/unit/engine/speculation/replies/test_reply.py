@@ -14,7 +14,7 @@ from engine.values.errors import PromptTooLong, TargetUnusable, TemplateFailed
 from engine.values.owner import USER, Owner
 from engine.values.replies import StopReason
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.target import END, PIECES, START, FakeTarget, NextToken, failing, says
 
 GREEDY = SamplingSettings(temperature=0)
@@ -33,13 +33,13 @@ def write(
     *turns: ChatTurn,
     writer: ReplyWriter | None = None,
     stop: StopSignal | None = None,
-    listener: RecordingListener | None = None,
+    listener: RecordingReply | None = None,
     **settings: object,
 ) -> Reply:
     writer = writer or ReplyWriter(target)
     reply_settings = ReplySettings(GREEDY, **settings)  # type: ignore[arg-type]
     prepared = writer.prepare(turns, conversation=1)
-    return writer.write(prepared, reply_settings, stop or StopSignal(), listener or RecordingListener())
+    return writer.write(prepared, reply_settings, stop or StopSignal(), listener or RecordingReply())
 
 
 def follows(tokens: Sequence[int]) -> NextToken:
@@ -59,7 +59,7 @@ def held_text(target: FakeTarget) -> str:
 
 
 def test_a_reply_ends_with_the_end_of_generation_token_which_is_not_shown() -> None:
-    listener = RecordingListener()
+    listener = RecordingReply()
     reply = write(FakeTarget(says("Hello.")), user("Hi"), listener=listener)
     assert (reply.text, reply.statistics.stop_reason) == ("Hello.", StopReason.END)
     assert "".join(listener.pieces) == "Hello."
@@ -169,7 +169,7 @@ def test_without_a_stop_string_in_it_a_reply_has_all_its_tokens() -> None:
 
 
 def test_characters_come_whole_though_their_bytes_come_one_by_one() -> None:
-    listener = RecordingListener()
+    listener = RecordingReply()
     reply = write(FakeTarget(says("é🌊!")), user("Hi"), listener=listener)
     assert listener.pieces == ["é", "🌊", "!"]
     assert reply.text == "é🌊!"
@@ -227,7 +227,7 @@ def test_a_failure_in_the_middle_keeps_the_text_and_says_what_failed() -> None:
 
 
 def test_progress_of_a_long_prompt_is_told_to_its_end() -> None:
-    listener = RecordingListener()
+    listener = RecordingReply()
     reply = write(FakeTarget(says("Yes.")), user("x" * 50), listener=listener)
     total = reply.statistics.prompt_tokens
     assert listener.progress[-1] == (total, total)
@@ -243,7 +243,7 @@ def long_conversation(num_turns: int, length: int) -> list[ChatTurn]:
 
 def test_the_oldest_turns_leave_when_the_context_is_full_and_the_system_prompt_stays() -> None:
     target = FakeTarget(says("Yes."), context_size=512)
-    listener = RecordingListener()
+    listener = RecordingReply()
     reply = write(target, *long_conversation(num_turns=10, length=40), listener=listener)
     text = held_text(target)
     assert reply.text == "Yes."
@@ -303,7 +303,7 @@ def test_a_chat_template_that_takes_too_much_for_any_turns_is_refused(
 
 def test_turns_leave_in_the_middle_of_a_reply_too() -> None:
     target = FakeTarget(says("z" * 200), context_size=300)
-    listener = RecordingListener()
+    listener = RecordingReply()
     reply = write(target, user("0:" + "x" * 60), assistant("y" * 40), user("last"), listener=listener)
     assert reply.text == "z" * 200
     assert listener.prompts == [(reply.statistics.prompt_tokens, 0)]
@@ -364,7 +364,7 @@ def test_penalties_see_the_prompt_and_the_reply() -> None:
     )
     target = FakeTarget(alternatives)
     writer = ReplyWriter(target)
-    reply = writer.write(writer.prepare([user("Hi")]), settings, StopSignal(), RecordingListener())
+    reply = writer.write(writer.prepare([user("Hi")]), settings, StopSignal(), RecordingReply())
     assert reply.text.count("a") <= 1
     assert reply.text.count("b") <= 1
 

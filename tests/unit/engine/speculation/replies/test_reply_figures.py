@@ -21,7 +21,7 @@ from engine.values.replies import StopReason, TextKind
 from engine.values.speed import Hindrance
 from engine.values.stop_signal import StopSignal
 from tests.fakes.drafter import guesses
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow, choosing, drafting, neural_proposer
 from tests.fakes.target import FakeTarget, failing, says
@@ -41,13 +41,13 @@ def write(
     speculation: Speculation | None,
     stop_strings: tuple[str, ...] = (),
     max_tokens: int | None = None,
-) -> tuple[Reply, RecordingListener]:
-    writer, listener = ReplyWriter(target, speculation), RecordingListener()
+) -> tuple[Reply, RecordingReply]:
+    writer, listener = ReplyWriter(target, speculation), RecordingReply()
     settings = ReplySettings(GREEDY, max_tokens, stop_strings=stop_strings)
     return writer.write(writer.prepare(TURNS), settings, StopSignal(), listener), listener
 
 
-def live(listener: RecordingListener) -> str:
+def live(listener: RecordingReply) -> str:
     return "".join(map(spelled, listener.origins))
 
 

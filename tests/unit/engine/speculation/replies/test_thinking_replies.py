@@ -17,7 +17,7 @@ from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.replies import StopReason, Thought
 from engine.values.stop_signal import StopSignal
-from tests.fakes.listener import RecordingListener
+from tests.fakes.listener import RecordingReply
 from tests.fakes.thinker import ANSWER, THOUGHT, Thinker
 from tests.fakes.thinking_templates import OPEN_IN_PROMPT
 
@@ -28,7 +28,7 @@ REPEATED = "so it is, and so it is, and so it is, and so it is, and so it is, an
 
 def write(writer: ReplyWriter, *turns: ChatTurn, settings: ReplySettings = SETTINGS) -> Reply:
     prepared = writer.prepare(turns, 1, thinks=settings.asks_to_think)
-    return writer.write(prepared, settings, StopSignal(), RecordingListener())
+    return writer.write(prepared, settings, StopSignal(), RecordingReply())
 
 
 def recalling(target: Thinker) -> Speculation:
@@ -82,7 +82,7 @@ def test_a_reply_that_was_cut_off_goes_on_in_its_thought_or_its_answer(most: int
     cut = write(writer, HI, settings=replace(SETTINGS, max_tokens=most))
     assert cut.statistics.stop_reason is StopReason.LENGTH
     prepared = writer.prepare([HI], 1, cut.text, cut.thoughts)
-    rest = writer.write(prepared, SETTINGS, StopSignal(), RecordingListener())
+    rest = writer.write(prepared, SETTINGS, StopSignal(), RecordingReply())
     assert target.text == whole.text
     assert rest.statistics.evaluated_tokens == 1
     assert cut.text + rest.text == ANSWER

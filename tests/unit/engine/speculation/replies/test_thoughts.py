@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.speculation.model.chat.thinking import ThinkingTags
-from engine.speculation.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter, joined_replies
+from engine.speculation.replies.thoughts import PartKind, ReplyPart, ThoughtSplitter
+from engine.values.growing_reply import joined_replies
 from engine.values.replies import Thought
 
 TAGS = ThinkingTags("<think>", "</think>", "\n</think>\n\n")
