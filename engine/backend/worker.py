@@ -61,7 +61,7 @@ class Worker:
         self._thread = deep_thread(self._run, self._name)
 
     def signal(self) -> StopSignal:
-        """For the request of a call that is posted next. Setting it ends the call early, or drops it."""
+        """The signal of a request that is posted next. Setting it ends the call early, or drops it."""
         return StopSignal(self._drop)
 
     def post(self, call: Call) -> None:
