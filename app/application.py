@@ -158,7 +158,10 @@ def _show(start: _Start, watch: CrashWatch) -> int:
         watch=None if start.lock is None else watch,
     )
     LanguageChange(wired, translators)
-    check = SmokeRun(wired.window, wired.bridge, wired.chat, start.smoke, painted_at) if start.smoke else None
+    check = None
+    if start.smoke:
+        chat = wired.chat
+        check = SmokeRun(wired.window, wired.bridge, chat.writing_began, chat.ended, start.smoke, painted_at)
     if start.lock is not None:
         _listen(application, wired, start.lock, start)
     _close_on_interrupt(wired)

@@ -10,10 +10,9 @@ import json
 import time
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, SignalInstance, Slot
 
 from app.engine_bridge import EngineBridge
-from app.features.chat.chat import ChatController
 from app.main_window import MainWindow
 from app.settings.app_settings import AppSettings, SettingsFile
 from engine import BUILT_IN, SamplingSettings
@@ -35,9 +34,15 @@ class SmokeRun(QObject):
     """Acts as a user would, then closes the window. `failure` is a sentence on what went wrong, or empty."""
 
     def __init__(
-        self, window: MainWindow, bridge: EngineBridge, chat: ChatController, picture: Path, painted_at: float
+        self,
+        window: MainWindow,
+        bridge: EngineBridge,
+        writing_began: SignalInstance,
+        ended: SignalInstance,
+        picture: Path,
+        painted_at: float,
     ) -> None:
-        """`painted_at`: when the window was first seen, by `time.time()`."""
+        """The signals are those of `ChatController`. `painted_at`: when the window was first seen, by `time.time()`."""
         super().__init__(window)
         self._window = window
         self._picture = picture
@@ -49,8 +54,8 @@ class SmokeRun(QObject):
         bridge.listen(SpeculationChanged, self._on_speculation)
         bridge.listen(ReplyFinished, self._on_finished)
         bridge.unhandled.connect(self._fail)
-        chat.writing_began.connect(self._on_writing)
-        chat.ended.connect(self._on_ended)
+        writing_began.connect(self._on_writing)
+        ended.connect(self._on_ended)
         QTimer.singleShot(_PATIENCE_MS, self, window.close)
 
     def _note(self, moment: str) -> None:
