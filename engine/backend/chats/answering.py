@@ -78,7 +78,7 @@ class Answering:
             with self._recall.beside(asked.expected, owner, partial(self._look_up, stop)):
                 return self._answer(job, self._target.local, stop, progress)
         except Interrupted:
-            raise Cancelled("The program that asked for this reply has gone.") from None
+            raise Cancelled from None  # nothing is told: the program has gone
         except MendableError as error:
             raise Refused(_refusal_of(error), error.sentence) from error
 
