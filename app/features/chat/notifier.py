@@ -8,8 +8,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.engine_bridge import EngineBridge
-from app.features.chats.conversations import ConversationsController
 from app.features.chat.chat import ChatController
+from app.features.chats.conversations import ConversationsController
 from app.features.controller import Controller, WindowPart
 from app.main_window import MainWindow
 from app.models.conversations import title_words

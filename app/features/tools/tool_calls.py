@@ -43,8 +43,8 @@ class ToolCallsController(Controller):
         window.transcript.changed.connect(self._on_shown)
         chat.ended.connect(window.prompt_box.hide_hint)
         bridge.listen(ToolAsked, self._on_asked)
-        bridge.listen(ToolStarted, self._on_started)
-        bridge.listen(ToolFinished, self._on_finished)
+        bridge.listen(ToolStarted, self._on_call_started)
+        bridge.listen(ToolFinished, self._on_call_finished)
         bridge.listen(ToolServerChanged, self._on_server)
 
     @Slot(str, object)
