@@ -24,7 +24,7 @@ _Fact = TypeVar("_Fact", bound=Event)
 
 
 class Told(Protocol[T]):
-    """A signal whose receivers are checked against what it tells."""
+    """A signal whose receivers are checked against what it passes."""
 
     def connect(self, slot: Callable[[T], object], /) -> object: ...
     def emit(self, value: T, /) -> None: ...
@@ -53,14 +53,14 @@ class Request(QObject, Generic[T]):
         self.signal = stop or StopSignal()
         self.is_quiet = False  # nothing is shown if it fails
         self.is_dropped = False
-        self.outlasts_window = False  # goes on when the window is made anew
+        self.outlasts_window = False  # goes on when the window is made again
 
     def stop(self) -> None:
         """Ends the work early, or keeps it from beginning."""
         self.signal.set()
 
     def drop(self) -> None:
-        """As `stop`, and nothing is told any more."""
+        """Stops the request, and reports nothing of it any more."""
         self.is_dropped = True
         self.stop()
 
@@ -95,7 +95,7 @@ class EngineBridge(QObject):
         super().__init__(parent)
         self._is_closed = False
         self._listeners: dict[type[Event], list[WeakMethod[Callable[[Any], object]]]] = {}
-        self._requests: list[Request[Any]] = []  # that are not settled, first posted first
+        self._requests: list[Request[Any]] = []  # that are not settled, oldest first
         self._facts = LastingFacts()  # in English
         self._received.connect(self._deliver, Qt.ConnectionType.QueuedConnection)
         self._progressed.connect(self._show_progress, Qt.ConnectionType.QueuedConnection)
@@ -118,18 +118,18 @@ class EngineBridge(QObject):
         self._listeners.setdefault(kind, []).append(WeakMethod(slot))
 
     def repeat_facts(self) -> None:
-        """Tells what lasts again, in the language of now, to all who listen."""
+        """Passes lasting facts to all listeners again, in the current language."""
         for event in self._facts.events:
             self._tell_listeners(told(event))
 
     @property
     def facts(self) -> tuple[Event, ...]:
-        """What the engine said last of everything that stays as it is, in the language of now."""
+        """What the engine said last of everything that stays as it is, in the current language."""
         return tuple(map(told, self._facts.events))
 
     @property
     def is_at_work(self) -> bool:
-        """Whether somebody waits for the end of a request."""
+        """True if a request is under way that the window waits for."""
         return not all(request.outlasts_window or request.is_dropped for request in self._requests)
 
     def close(self) -> bool:

@@ -108,7 +108,7 @@ class MainWindow(QMainWindow):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a reply is under way."""
+        """True while a reply is under way."""
         return self.stop_action.isEnabled()
 
     def state(self) -> bytes:

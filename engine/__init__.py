@@ -1,4 +1,4 @@
-"""Slipstream's engine: commands in, events out. No Qt anywhere below this folder."""
+"""Slipstream's engine: requests in, answers and facts out. No Qt anywhere below this folder."""
 # ruff: noqa: F403
 
 import logging

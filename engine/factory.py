@@ -218,7 +218,7 @@ class Services:
         self._listener(event)
 
     def _erase_deleted(self, repository: Repository) -> None:
-        """Chats that were deleted before this start. If that fails it is told, and tried again, with the rest."""
+        """Erases chats that were deleted before this start. A failure is reported, and tried again, with the rest."""
         with suppress(StoreUnusable):
             repository.purge_deleted()
         self._erase()

@@ -52,7 +52,7 @@ class PolicyMemory(Protocol):
 def load_target(
     source: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
-    """The one way from a source to a target: llama.cpp loads its file, with the projector beside it. Where the settings
+    """The one way from a source to a target: llama.cpp loads its file, with the projector next to it. If the settings
     name no number of GPU layers, graphics cards get as much of it as they have room for, and the CPU the rest. Raises
     what `LlamaCppTarget.load` raises."""
     path, name = source.path, source.name
@@ -70,7 +70,7 @@ def load_target(
 
 
 def load_embedder(path: Path, stop: StopSignal) -> Embedder:
-    """After the first look that every unknown file gets. Raises what `Embedder.load` raises."""
+    """Checks the file as every unknown one, then loads it. Raises what `Embedder.load` raises."""
     _check_header(path)
     preflight(path, stop, embeds=True)
     return Embedder.load(path, model_name(path), stop)
@@ -113,9 +113,9 @@ def speculate(
     memory: PolicyMemory | None = None,
 ) -> Speculation:
     """Speculation for this target with every proposer there is, and the drafter that `supply` chooses: none is loaded
-    where none pays, and one that cannot be found is told in a sentence, unless it is wanted `at_once`. It goes on from
-    the costs and chances in `memory`, which keeps the costs from the first loading on, and to which every reply that
-    may be learned from adds. For the rest see `open_speculation`. Raises Interrupted."""
+    where none pays, and one that cannot be found is reported in a sentence, unless it is wanted `at_once`. It goes on
+    from the costs and chances in `memory`, which keeps the costs from the first loading on, and to which every reply
+    that may be learned from adds. For the rest see `open_speculation`. Raises Interrupted."""
     if not config.speculation.enabled:
         return Speculation.off(say("Speed-up is off."))
     if TargetFeature.ROLLBACK not in target.features:  # nothing is to be measured then
@@ -162,7 +162,7 @@ def speculate(
 
 
 def _recalled(memory: PolicyMemory | None) -> LearnedPolicy | None:
-    """None where the store cannot be read: all is measured anew."""
+    """None if the store cannot be read: everything is measured again."""
     try:
         return None if memory is None else memory.load()
     except StoreUnusable as error:
@@ -171,7 +171,7 @@ def _recalled(memory: PolicyMemory | None) -> LearnedPolicy | None:
 
 
 def _keep(memory: PolicyMemory, policy: LearnedPolicy) -> None:
-    """Where the store cannot be written, the reply is finished all the same."""
+    """A store that cannot be written does not keep the reply from finishing."""
     try:
         memory.save(policy)
     except StoreUnusable as error:

@@ -173,7 +173,7 @@ def _words(error: BaseException) -> str:
 
 
 def _is_raised_by_code(error: BaseException) -> bool:
-    """Whether a `raise` statement raised it; its message may contain data."""
+    """True if a `raise` statement raised it; its message may contain data."""
     trace = error.__traceback__
     if trace is None:
         return True

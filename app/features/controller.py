@@ -24,7 +24,7 @@ class WindowPart(QObject):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether work is under way, other than requests, that another part could not continue."""
+        """True if work other than requests is under way that another part could not continue."""
         return False
 
     def kept(self) -> Any:

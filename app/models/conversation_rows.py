@@ -25,7 +25,7 @@ class ChatFilter:
 
     @property
     def is_on(self) -> bool:
-        """Whether the filter hides more than the archive."""
+        """True if the filter hides more than the archive."""
         return self != ChatFilter()
 
     def taking(self, today: date, anywhere: bool = False) -> Callable[[ConversationSummary], bool]:

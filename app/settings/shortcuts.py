@@ -164,7 +164,7 @@ def _sequences(keys: str) -> list[QKeySequence]:
 
 
 def _is_sound(keys: str) -> bool:
-    """Whether Qt knows every key of the text, and all of them may be chosen."""
+    """True if Qt knows every key of the text, and all of them may be chosen."""
     sequences = _sequences(keys)
     parts = [part for part in keys.split("; ") if part]
     known = all(_first(sequence).key() != Qt.Key.Key_unknown for sequence in sequences)
@@ -172,7 +172,7 @@ def _is_sound(keys: str) -> bool:
 
 
 def _is_needed(sequence: QKeySequence) -> bool:
-    """Whether typing needs these keys: they write, move in a text or change it."""
+    """True if typing needs these keys: they write, move in a text or change it."""
     if any(sequence in QKeySequence.keyBindings(key) for key in _EDITING):
         return True
     key, modifiers = _first(sequence).key(), _first(sequence).keyboardModifiers()

@@ -61,7 +61,7 @@ def hand_over(
 
 
 def _ask(address: str, request: OpenRequest, answer_s: float) -> bool | None:
-    """Whether the answer is `ok`; None without a listener."""
+    """True if the answer is `ok`; None without a listener."""
     socket = QLocalSocket()
     socket.connectToServer(address)
     if not socket.waitForConnected(_CONNECT_MS):

@@ -60,7 +60,7 @@ def missing_packages() -> list[str]:
 
 
 def cannot_import_qt() -> bool:
-    """Whether even importing Qt fails, rather than just opening a window."""
+    """True if even importing Qt fails, not just opening a window."""
     return sys.platform.startswith("linux") and not all(_loads(library) for library in _ALWAYS)
 
 

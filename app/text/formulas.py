@@ -43,7 +43,7 @@ class Formula:
 
     @property
     def is_displayed(self) -> bool:
-        """Whether the formula stands on lines of its own."""
+        """True if the formula stands on lines of its own."""
         return self.source.startswith((*_OPENING_LINES, *_FENCES))
 
     @property

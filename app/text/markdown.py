@@ -302,13 +302,13 @@ def _long_code(opening: Token, text: str, marks: str) -> tuple[_TopLevel, int]:
 
 
 def _is_slow_code(code: str) -> bool:
-    """Whether it has lines that Qt lays out slowly, as it does not wrap them."""
+    """True if it has long lines, which Qt does not wrap and lays out slowly."""
     longest = max(code.split("\n"), key=len)
     return len(longest) > _LONGEST_LINE or longest.count("\t") > _MOST_TABS
 
 
 def _is_heavy(block: _TopLevel) -> bool:
-    """Whether parsing or laying it out would take long."""
+    """True if parsing it or laying it out would take long."""
     has_many_signs = _num_signs(block.source) > _MOST_SIGNS
     return (
         len(block.source) > LONGEST_BLOCK

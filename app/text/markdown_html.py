@@ -130,7 +130,7 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
 
 
 def _is_alone(token: Token, depth: int) -> bool:
-    """Whether it is a formula on lines of its own."""
+    """True for a formula on lines of its own."""
     return token.type == "formula" and not depth and formulas.Formula(token.content).is_displayed
 
 

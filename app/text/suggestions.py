@@ -65,7 +65,7 @@ def speed_words(tokens_per_s: float) -> str:
 
 
 def speed_number(tokens_per_s: float) -> str:
-    """As many digits as an estimate deserves."""
+    """The speed with no more digits than an estimate deserves."""
     return whole(tokens_per_s) if tokens_per_s >= 5 else decimal(tokens_per_s, 1)
 
 

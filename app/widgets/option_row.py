@@ -118,7 +118,7 @@ class OptionRow(QWidget):
         self._grid.addWidget(self.problem, 3, 0, 1, 2)
 
     def is_about(self, words: str) -> bool:
-        """Whether name, description and page together contain all of these words."""
+        """True if name, description and page together contain all of these words."""
         page = translate("Settings", self.group.value)
         own = " ".join((self.name, self.description, page)).casefold()
         return all(word in own for word in words.casefold().split())

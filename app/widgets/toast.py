@@ -61,7 +61,7 @@ class Toast(QFrame):
 
     @property
     def awaits_user(self) -> bool:
-        """Whether it may still need an action from the user."""
+        """True if it may still need an action from the user."""
         return self.kind == ToastKind.ERROR or self.action_button is not None
 
     def close_after(self, time_ms: int) -> None:
@@ -84,8 +84,8 @@ class Toast(QFrame):
 
 
 class Toasts(QWidget):
-    """At most two messages, or three while two are errors, latest at the bottom. Errors stay until they are closed or
-    two newer ones come, other messages for some seconds."""
+    """Shows at most two messages, or three while two are errors, latest at the bottom. Errors stay until they are
+    closed or two newer ones come, other messages for some seconds."""
 
     error_shown = Signal(str)  # its text
 

@@ -3,7 +3,7 @@
 `MendableError` and its children are what a user can do something about: their message is one finished sentence that
 says what to do, shown as it is in the window and on the command line (exit code 2). Anything else that is raised is a
 bug of ours and is logged with its traceback. A class of its own is for what is caught somewhere, and for a kind of file
-or command that its callers should know of.
+or request that its callers should know of.
 
     MendableError
         TargetMissing  TargetUnusable (CardsTooSmall)  TargetUnsupported  TargetSuspect  DrafterUnusable
@@ -76,7 +76,7 @@ class SettingInvalid(MendableError, ValueError):  # pydantic makes an error of t
 
 
 class NotPossible(MendableError):
-    """A command cannot be carried out as things are: no target is loaded, a reply cannot go on, nothing chosen can be
+    """A request cannot be carried out as things are: no target is loaded, a reply cannot go on, nothing chosen can be
     added to the library, or something cannot be removed from it."""
 
 

@@ -17,7 +17,7 @@ from engine.values.tools import Redefined, ServerState, Tool, ToolCall
 
 @dataclass_transform(frozen_default=True)
 class Event:
-    """Something happened in the engine. Events are frozen dataclasses."""
+    """A fact: something that happened in the engine. Events are frozen dataclasses."""
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True)(cls)
@@ -28,23 +28,23 @@ Listener = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class TargetInfo:
-    """A loaded target, in words and numbers for the interface. Of one on a server, `path` and `gpu` are empty, sizes
-    and threads 0, and nobody drafts for it here (`can_draft`, `speculation`)."""
+    """A loaded target, in words and numbers for the interface. If it is on a server, `path` and `gpu` are empty, sizes
+    and threads 0, and nothing drafts for it here (`can_draft`, `speculation`)."""
 
     name: str
     path: str
     description: str  # architecture, size and quantization as llama.cpp names them
-    context_size: int  # tokens; 0: a server does not tell
+    context_size: int  # tokens; 0: its server does not say
     size_bytes: int
     threads: int
     notice: Told = ""  # what the user should know about this target, in sentences; usually empty
     speculation: Told = ""  # what drafts for it, or why nothing does, in a sentence
     awaits_drafter: bool = False  # it is still being loaded; `SpeculationChanged` follows
-    can_draft: bool = True  # whether anybody may draft for it, now or later
+    can_draft: bool = True  # whether anything may draft for it, now or later
     num_gpu_layers: int = 0  # on graphics cards
     gpu: str = ""  # names of these; empty if there are none
     identity: str = ""  # as in `TargetSource`, or `RemoteModel.identity`
-    thinks: bool | None = None  # whether it thinks before it answers, unless it is told; None: it cannot be told
+    thinks: bool | None = None  # whether it thinks before it answers by default; None: it has no switch for that
     sees_pictures: bool = False  # whether prompts can hold some
     calls_tools: bool = False  # whether its chat template knows how to, or its server does not deny it
     server: RemoteServer | None = None  # that it is on; None: this program runs it
@@ -66,7 +66,7 @@ class TargetReady(Event):
 
 
 class TargetRefused(Event):
-    """A target could not be loaded, and nobody stopped it."""
+    """A target could not be loaded, other than because it was stopped."""
 
     order: LoadOrder
     sentence: Told  # says what to do about it
@@ -80,7 +80,7 @@ class SpeculationChanged(Event):
     sentence: Told
     is_drafting: bool
     awaits_drafter: bool = False  # it is still being loaded; another event follows
-    can_draft: bool = True  # whether anybody may draft, now or later
+    can_draft: bool = True  # whether anything may draft, now or later
     has_failed: bool = False  # it could not be loaded, or failed in a reply; the sentence says why
 
 
@@ -119,7 +119,7 @@ class ConversationsDeleted(Event):
 
 
 class FoldersListed(Event):
-    """On request or after a change, by their names."""
+    """All folders by name, on request or after a change."""
 
     folders: tuple[Folder, ...]
 
@@ -234,14 +234,14 @@ class ToolFinished(Event):
 
 
 class DrafterLearned(Event):
-    """From the next reply on the drafter uses another adapter, or the stored one after a start."""
+    """The drafter uses another adapter from the next reply on, or the stored one after a start."""
 
     number: int | None  # of the adapter; None: the original drafter
     num_learned: int  # replies learned from so far
 
 
 class LearningChanged(Event):
-    """The drafter began to learn, while nobody waits for a reply, or ended; or another one is in use."""
+    """The drafter began to learn, while no one waits for a reply, or stopped; or another one is in use."""
 
     is_learning: bool
     is_paused: bool = False  # by the user

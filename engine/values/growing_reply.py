@@ -110,7 +110,7 @@ class GrowingReply:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether the last thought goes on."""
+        """True if the last thought goes on."""
         return self._is_thinking
 
     @property
@@ -142,7 +142,7 @@ class GrowingReply:
         self._add(TextPiece(text, origins, logs), figures)
 
     def begin_thought(self, num_tokens: int = 0) -> None:
-        """From now on the time and the tokens are those of a thought. `num_tokens`: of the reply until now."""
+        """Counts time and tokens as those of a thought from now on. `num_tokens`: of the reply until now."""
         self._thought_from = now(), num_tokens
 
     def think(
@@ -173,7 +173,7 @@ class GrowingReply:
         self._change(repeats=True)
 
     def leave_out(self, seconds: float) -> None:
-        """During which others used the target."""
+        """Leaves out time during which others used the target."""
         since, num_tokens = self._thought_from
         self._thought_from = since + seconds, num_tokens
 

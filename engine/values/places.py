@@ -29,7 +29,7 @@ class Fate(StrEnum):
 
 
 class Turn(Enum):
-    """When a file is cleared."""
+    """The step of forgetting in which a file is cleared."""
 
     ANY = auto()
     SETTINGS = auto()  # with who writes the settings

@@ -4,9 +4,9 @@
 
 Asks every prompt, greedily and without drafts. A line of the result is `{"id", "source", "task", "prompt", "messages",
 "response"}`, for `slipstream bench --target trace:TARGET.gguf --prompts OUT.jsonl` (a target's own file serves as the
-vocabulary) and for `tests.benchmarks.pace`. At the end stands the option `--pass-costs` with what passes over 1 to 64
-tokens cost here: medians over the first `--timed` replies, timed behind each with that reply's own tokens. The sizes
-1 to 16, 24, 32, 48 and 64 are timed, those between them interpolated.
+vocabulary) and for `tests.benchmarks.draft_policy`. At the end stands the option `--pass-costs` with what passes over 1
+to 64 tokens cost here: medians over the first `--timed` replies, timed after each with that reply's own tokens. The
+sizes 1 to 16, 24, 32, 48 and 64 are timed, those between them interpolated.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
 What the target says is scripted, token by token (`scripts.py`); the starter's passes take the time, or with
 `--pass-costs` such as `tests.benchmarks.record` prints, simulated ones, with noise, for counts that no other work on
-the machine can disturb. Recall drafts, as in `auto`; every text begins with a new pace, and of each there are several
-replies, so that the pace learns. When sampling, the logits of the scripted token are those of a chance of 0.9 at
-temperature 1, and three others share the rest, whatever was written before: at 0.8 it has 0.95.
+the machine can disturb. Recall drafts, as in `auto`; every text begins with a new draft policy, and of each there are
+several replies, so that the policy learns. When sampling, the logits of the scripted token are those of a chance of 0.9
+at temperature 1, and three others share the rest, whatever was written before: at 0.8 it has 0.95.
 
 Prints for each the ratio to plain as measured and by counts (every pass taking what passes of its size take on
 average in the run), and what passes allow: the ratio of a *perfect copyist*. It drafts every token that goes on with a
@@ -55,7 +55,7 @@ from engine.speculation.numerics.draft_length import MAX_LENGTH, PassCosts
 from engine.values.clock import now
 from engine.values.config import SamplingSettings, TargetSettings
 from engine.values.stop_signal import StopSignal
-from tests.benchmarks.pace import CountedMode, CountingTarget, Noise, SimulatedBody, recalling
+from tests.benchmarks.draft_policy import CountedMode, CountingTarget, Noise, SimulatedBody, recalling
 from tests.benchmarks.record import PassTimer
 from tests.benchmarks.scripts import Script, Scriptwriter, ordinary
 from tests.fakes.clock import FakeClock

@@ -108,7 +108,7 @@ class DrafterController(Controller):
 
     @property
     def is_at_work(self) -> bool:
-        """Whether the user's choice is still on trial."""
+        """True while the user's choice is on trial."""
         return self._trial is not None or self._check is not None
 
     # What the user wants

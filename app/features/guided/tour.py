@@ -54,7 +54,7 @@ class TourController(Controller):
                 self._is_first = True
 
     def kept(self) -> tuple[bool, bool]:
-        """Whether the tour is shown, and whether it began by itself."""
+        """Two flags: the tour is shown, and it began by itself."""
         return self.tour is not None and self.tour.isVisible(), self._is_first
 
     def resume(self, kept: tuple[bool, bool]) -> None:

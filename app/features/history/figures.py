@@ -34,7 +34,7 @@ class HistoryFilter:
         return self.target_name in (None, portion.target_name) and self.kind in (None, portion.kind)
 
     def keeps_note(self, note: AdapterNote) -> bool:
-        """Whether to show an adapter; always if its targets are unknown."""
+        """True if the adapter is to be shown; always if its targets are unknown."""
         return self.target_name is None or not note.target_names or self.target_name in note.target_names
 
 

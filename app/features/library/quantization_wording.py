@@ -126,7 +126,7 @@ def quantization_rows(
 
 
 def cells(row: QuantizationRow, report: TuneReport | None) -> tuple[str, ...]:
-    """By `COLUMNS`."""
+    """Texts of a row, one for each of `COLUMNS`."""
     name = row.quantization
     if row.is_original:
         name = (
@@ -205,7 +205,7 @@ def advice_words(report: TuneReport, used: str = "") -> str:
 
 
 def used_words(quantization: str, original: str, report: TuneReport | None) -> str:
-    """In which quantization the starter is used, and why; `quantization` empty: as it was installed."""
+    """Says in which quantization the starter is used, and why; `quantization` empty: as it was installed."""
     if not quantization:
         return Quantizations.tr("The starter model uses its original quantization, {original}.", original=original)
     figures = figures_of(quantization, report)
@@ -227,7 +227,7 @@ def progress_words(model: str, now: TuneProgress) -> str:
 
 
 def done_share(now: TuneProgress, quantizations: Sequence[str]) -> float:
-    """Of measuring these quantizations one after the other, 0 … 1."""
+    """Progress of measuring these quantizations one after the other, 0 … 1."""
     steps = list(_ENDS)
     place = steps.index(now.step)
     begin = _ENDS[steps[place - 1]] if place else 0.0

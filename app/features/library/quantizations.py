@@ -79,7 +79,7 @@ class QuantizationsController(Controller):
 
     @Slot(object)
     def _open(self, path: Path) -> None:
-        """While something is being done, its model stays the one that is shown."""
+        """Opens the dialog for a model; while one is being worked on, that one stays shown."""
         if self._work is None:
             self._shown = next((target for target in self._targets if target.path == path), None)
             self._offers = ()
@@ -226,7 +226,7 @@ class QuantizationsController(Controller):
         self._list()  # there is another file now, or less room
 
     def _tell(self, words: str, made: Path | None = None) -> None:
-        """While the dialog is closed; `made` is the file of a new quantization."""
+        """Shows a toast if the dialog is closed; `made` is the file of a new quantization."""
         if self.dialog.isVisible():
             return
         if made is None:

@@ -91,7 +91,7 @@ class QuantizationsTable(Table):
             item.setCheckState(_ON if is_ticked else _OFF)
 
     def _tell(self, number: int, problem: str) -> None:
-        """In place of figures."""
+        """Shows a problem in place of figures."""
         item = self.item(number, _FIRST_FIGURE)
         if item is not None:
             item.setText(problem)

@@ -13,7 +13,7 @@ from app.widgets.layouts import Part, Placed, ScrollingPage, Stretch, add_row, i
 from app.widgets.parts import ElidedLabel, ProgressLine, button, set_up, words
 
 _ROW_PX = 28
-_LINK_PX = 8  # beside the words of a link
+_LINK_PX = 8  # left and right of the words of a link
 _NOTHING = QT_TRANSLATE_NOOP(
     "LearnedPage",
     "Nothing has been learned yet. Earlier text is reused from the first chat on.",

@@ -1,4 +1,4 @@
-"""Whether the drafter learns from chats, and how much of the idle time it may take."""
+"""Switches learning from chats on and off, and sets how much of the idle time it may take."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class LearningPage(QWidget):
         self.minutes.valueChanged.connect(self._on_changed)
 
     def show_can_learn(self, can_learn: bool) -> None:
-        """Whether the drafter in use can."""
+        """Shows the page for a drafter that can learn, or why the one in use cannot."""
         self.about.setVisible(can_learn)
         self.cannot_learn.setVisible(not can_learn)
 

@@ -271,7 +271,7 @@ class PersonalController(Controller):
                 self._window.toasts.show_info(sentence)
 
     def _show_left(self, event: DeletedErased) -> None:
-        """A toast tells each sentence once; it stays on the page."""
+        """Shows each sentence as a toast once; it stays on the page."""
         for sentence in event.left:
             if sentence not in self._left:
                 self._window.toasts.show_info(sentence)

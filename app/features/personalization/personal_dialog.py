@@ -76,7 +76,7 @@ class PersonalDialog(Dialog):
         self.status.hide()
 
     def set_busy(self, is_busy: bool) -> None:
-        """While something is being done, nothing else can be asked for."""
+        """Disables all actions while one is being carried out."""
         for each in (self.undo_button, self.export_button, self.import_button):
             each.setEnabled(not is_busy)
         for page in (self.learned, self.profile, self.forget):

@@ -210,5 +210,5 @@ class ProofOffer(Controller):
 
 
 def came_again(statistics: ReplyStatistics) -> bool:
-    """Whether earlier text wrote most of the reply, clearly faster."""
+    """True if most of the reply came from earlier text, clearly faster."""
     return statistics.verdict.outcome is SpeedOutcome.FASTER and statistics.reuses_text

@@ -96,5 +96,5 @@ def _host(url: str) -> list[str]:
 
 
 def _has_windows_paths(command: str) -> bool:
-    """Whether backslashes are part of paths, not escapes."""
+    """True if backslashes are part of paths, not escapes."""
     return ":\\" in command or command.startswith("\\\\")

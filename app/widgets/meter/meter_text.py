@@ -22,7 +22,7 @@ Meter = Words("Meter")
 
 
 class Readiness(Enum):
-    """Whether the next replies can be sped up."""
+    """What stands in the way of speeding up the next replies."""
 
     UNKNOWN = "unknown"  # no model is loaded
     READY = "ready"

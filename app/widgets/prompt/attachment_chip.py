@@ -66,7 +66,7 @@ class Chip(QFrame):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is shown in red."""
+        """True if it failed or is too long; it is then shown in red."""
         return bool(self.failure) or (self.num_tokens > self.most and not self.is_excerpted)
 
     def write(self) -> None:

@@ -39,7 +39,7 @@ _BREAKING = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
 
 
 def is_too_long(text: str) -> bool:
-    """Whether a field with this text would freeze the window."""
+    """True if a field with this text would freeze the window."""
     return len(text) > _LONGEST or text.count("\n") > _MOST_LINES
 
 
@@ -152,7 +152,7 @@ class PromptEditor(QPlainTextEdit):
         self.viewport().update()  # which Qt forgets
 
     def is_sending(self, modifiers: Qt.KeyboardModifier) -> bool:
-        """Whether Enter with these modifiers sends; Ctrl+Enter always does."""
+        """True if Enter with these modifiers sends; Ctrl+Enter always does."""
         alone = modifiers == Qt.KeyboardModifier.NoModifier
         return modifiers == Qt.KeyboardModifier.ControlModifier or (alone and not self.sends_with_ctrl)
 

@@ -31,7 +31,7 @@ class PromptPiece:
 
 
 def has_clipboard(text: str) -> bool:
-    """Whether the prompt inserts the clipboard."""
+    """True if the prompt inserts the clipboard."""
     return any(piece.name == CLIPBOARD for piece in pieces(text))
 
 

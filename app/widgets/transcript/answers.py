@@ -14,12 +14,12 @@ NO_SIBLINGS: Siblings = {}
 
 
 def is_joined(before: Message, message: Message) -> bool:
-    """Whether a message continues the answer that ends with the one before."""
+    """True if the message continues the answer that ends with the one before."""
     return message.role is Role.TOOL or (message.role is Role.ASSISTANT and is_unfinished(before))
 
 
 def is_unfinished(last: Message) -> bool:
-    """Whether an answer that ends with this message goes on: it ends with calls or their results."""
+    """True if an answer that ends with this message goes on: it ends with calls or their results."""
     return last.role is Role.TOOL or bool(last.calls)
 
 

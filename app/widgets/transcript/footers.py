@@ -65,7 +65,7 @@ class BranchFlipper(QWidget):
         self._update()
 
     def set_possible(self, possible: bool) -> None:
-        """Whether other versions may be shown, which a growing reply prevents."""
+        """Allows showing other versions, or prevents it while a reply grows."""
         self._possible = possible
         self._update()
 
@@ -177,7 +177,7 @@ class PromptFooter(QWidget):
         self.set_unanswered(False)
 
     def set_revealed(self, revealed: bool) -> None:
-        """Whether the pointer is over the message."""
+        """Reveals the buttons while the pointer is over the message."""
         self.copy_button.set_revealed(revealed)
         self.edit_button.set_revealed(revealed)
 
@@ -186,7 +186,7 @@ class PromptFooter(QWidget):
         self.flipper.set_possible(editable)
 
     def set_unanswered(self, unanswered: bool) -> None:
-        """Whether it has no reply, and none is being written."""
+        """Shows that the prompt has no reply, and none is being written."""
         self.unanswered.setVisible(unanswered)
         self.retry_button.setVisible(unanswered)
 
@@ -198,7 +198,7 @@ def facts(message: Message) -> tuple[str, ...]:
     parts = [(on_host(message.target_name, message.server), 1)] if message.target_name else []
     statistics = message.statistics
     if statistics is not None:
-        if statistics.reply_tokens or not message.server:  # which may not tell it
+        if statistics.reply_tokens or not message.server:  # which may not report it
             parts.append((Facts.tr("{number} token(s)", "", statistics.reply_tokens), 4))
         if statistics.tokens_per_s:
             parts.append((speed_words(statistics.tokens_per_s), 3))

@@ -64,7 +64,7 @@ class ReplyView(MessageView):
     def __init__(
         self, keeper: ThemeKeeper, lexing: Lexing, drawer: Drawer | None = None, parent: QWidget | None = None
     ) -> None:
-        """Without a `drawer`, formulas stay text."""
+        """`drawer` None: formulas stay text."""
         super().__init__(parent)
         self._keeper = keeper
         self._lexing = lexing
@@ -91,7 +91,7 @@ class ReplyView(MessageView):
 
     @property
     def block_views(self) -> tuple[Prose | CodeBlockView, ...]:
-        """Of the answer."""
+        """Views of the answer's text and code, without its calls."""
         return tuple(view for view in self._views if isinstance(view, Prose | CodeBlockView))
 
     @property
@@ -146,12 +146,12 @@ class ReplyView(MessageView):
             self._later.start()
 
     def show_cut(self, num_shown: int | None, num_characters: int) -> None:
-        """After `set_blocks`: nobody counts the characters of blocks that are not shown."""
+        """Call it after `set_blocks`: characters of blocks that are not shown are not counted."""
         super().show_cut(None if self._has_more else num_shown, num_characters)
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that it was given is there."""
+        """True if everything it was given is shown."""
         return not self._later.isActive()
 
     def _show_wanted(self) -> None:
@@ -297,7 +297,7 @@ class ReplyView(MessageView):
         return y + SPACE_BELOW_PX
 
     def _is_joined(self, index: int) -> bool:
-        """Whether there is no gap between this block and the one before it."""
+        """True if there is no gap between this block and the one before it."""
         before = self._views[index - 1]
         if isinstance(before, CodeBlockView):  # which has its own
             return True

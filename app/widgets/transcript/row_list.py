@@ -22,7 +22,7 @@ class RowList(list[MessageRow | NoteRow | GrowingRow]):
 
     @property
     def can_act(self) -> bool:
-        """Whether messages may be written again, edited or deleted."""
+        """True if messages may be written again, edited or deleted."""
         return not self.is_busy and self.growing is None
 
     @property

@@ -301,11 +301,11 @@ class Transcript(QWidget):
                 built.show_in(view)
 
     def can_regenerate(self) -> bool:
-        """Whether the last reply can be written again, or an unanswered prompt answered."""
+        """True if the last reply can be written again, or an unanswered prompt answered."""
         return self.rows.can_act and bool(self.messages)
 
     def can_continue(self) -> bool:
-        """Whether the conversation ends with a reply that can be continued."""
+        """True if the conversation ends with a reply that can be continued."""
         return self.can_regenerate() and self.rows.last_reply() is not None
 
     def reveal(self, message_id: int) -> bool:

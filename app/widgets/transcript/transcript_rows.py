@@ -126,7 +126,7 @@ class PromptRow:
 
     @property
     def is_revisable(self) -> bool:
-        """Whether the prompt, including its attachments as text, is short enough to edit: a longer one would freeze the
+        """True if the prompt with its attachments as text is short enough to edit: a longer one would freeze the
         window."""
         return not is_too_long(self.message.text)
 

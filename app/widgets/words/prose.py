@@ -299,7 +299,7 @@ def wrap_mode(text: str) -> QTextOption.WrapMode:
 
 
 def _has_long_run(text: str) -> bool:
-    """Whether a long run lacks break opportunities; Chinese, Japanese and Thai have many without spaces."""
+    """True if a long run lacks break opportunities; Chinese, Japanese and Thai have many without spaces."""
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Line, text)
     finder.toEnd()
     end, step = finder.position(), _LONGEST_RUN // 2  # a run of this length has two looks in it, one after the other

@@ -78,7 +78,7 @@ class Answering:
             with self._recall.beside(asked.expected, owner, partial(self._look_up, stop)):
                 return self._answer(job, self._target.local, stop, progress)
         except Interrupted:
-            raise Cancelled from None  # nothing is told: the program has gone
+            raise Cancelled from None  # no one is left to report it to: the program has gone
         except MendableError as error:
             raise Refused(_refusal_of(error), error.sentence) from error
 
@@ -105,7 +105,7 @@ class Answering:
         return Answered(reply.text, reply.thoughts, reply.calls, reply.statistics, failure)
 
     def _undisturbed(self, prepare: Callable[[StopSignal], PreparedReply], stop: StopSignal) -> PreparedReply:
-        """Anew after each break. Raises Interrupted when `stop` gets set."""
+        """Prepares the reply, again after each break. Raises Interrupted when `stop` gets set."""
         while True:
             try:
                 return prepare(self._precedence.signal(stop))
@@ -115,7 +115,7 @@ class Answering:
                 self._precedence.give_way()
 
     def _look_up(self, stop: StopSignal) -> None:
-        """Between two steps of what is long and breaks nowhere else. Raises Interrupted."""
+        """Lets others go first; called between the steps of long work that has no breaks itself. Raises Interrupted."""
         if stop.is_set():
             raise Interrupted
         self._precedence.give_way()

@@ -7,7 +7,7 @@ import threading
 from engine.values.stop_signal import StopSignal
 from engine.values.tools import Permission
 
-_LOOK_S = 0.05  # at a signal to stop, which wakes nobody
+_LOOK_S = 0.05  # how often to look at the stop signal, which wakes no thread
 
 
 class Asking:
@@ -18,7 +18,7 @@ class Asking:
         self._answers: dict[str, Permission | None] = {}  # by the ids of the calls that are asked for
 
     def begin(self, call_id: str) -> None:
-        """From here on there may be an answer; before anybody is asked."""
+        """Accepts an answer to this call from now on. Call it before the user is asked."""
         with self._lock:
             self._answers[call_id] = None
 
@@ -28,10 +28,10 @@ class Asking:
             while self._answers[call_id] is None and not stop.is_set():
                 self._lock.wait(_LOOK_S)
             answer = self._answers.pop(call_id)
-        return None if stop.is_set() else answer  # whoever stops wants nothing to run, whatever was said before
+        return None if stop.is_set() else answer  # a stop outweighs a permission given before it
 
     def answer(self, call_id: str, permission: Permission) -> None:
-        """Nothing happens where nobody asks, or there is an answer."""
+        """Does nothing if the call is not waiting or has been answered."""
         with self._lock:
             if call_id in self._answers and self._answers[call_id] is None:
                 self._answers[call_id] = permission

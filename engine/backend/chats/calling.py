@@ -48,12 +48,12 @@ Fit = Callable[[str], tuple[str, int]]  # a text that a prompt has room for, and
 class Calling:
     _repository: Repository
     _keeper: MessageKeeper
-    _host: Callable[[], ToolHost]  # made when somebody first wants a tool
+    _host: Callable[[], ToolHost]  # made when a tool is first wanted
     _asking: Asking
     _emit: Listener
 
     def offered(self, servers: Sequence[str], stop: StopSignal) -> tuple[Tool, ...]:
-        """What a reply may call. A server that fails is left out; the host has told why. Raises Cancelled."""
+        """What a reply may call. A server that fails is left out; the host has reported why. Raises Cancelled."""
         found: list[Tool] = []
         for server in self._host().servers if servers else ():
             if server.name not in servers or not server.is_on:
@@ -177,5 +177,5 @@ def fitted(target: PromptReader, text: str) -> tuple[str, int]:
 
 
 def fitted_anywhere(text: str) -> tuple[str, int]:
-    """Likewise, where nobody counts the tokens of the target: a server's."""
+    """`fitted` for a target on a server, whose tokens cannot be counted here: cuts by characters."""
     return text[:_MOST_ANYWHERE], max(0, len(text) - _MOST_ANYWHERE)

@@ -29,7 +29,7 @@ from engine.values.tools import AllowedTool
 
 @dataclass(frozen=True)
 class ChatEditor:
-    """Every change is whole, or nothing of it; the facts of `engine.values.events` tell what has changed. All methods
+    """Every change happens as a whole or not at all, and is reported as a fact (`engine.values.events`). All methods
     raise StoreUnusable and ConversationMissing."""
 
     _repository: Repository
@@ -102,7 +102,7 @@ class ChatEditor:
     # Order: not for incognito chats, which are on no disk
 
     def move(self, conversation_ids: Collection[int], folder_id: int | None) -> None:
-        """Without a folder: out of their folders."""
+        """Moves the chats to the folder; None: out of their folders."""
         self._emit(ConversationsChanged(self._repository.move_conversations(conversation_ids, folder_id)))
 
     def pin(self, conversation_ids: Collection[int], is_pinned: bool) -> None:
@@ -112,7 +112,7 @@ class ChatEditor:
         self._emit(ConversationsChanged(self._repository.archive_conversations(conversation_ids, is_archived)))
 
     def put_back(self, conversations: Collection[ConversationSummary]) -> None:
-        """To the folder, the pin and the place in or out of the archive that these have, as they were earlier."""
+        """Undoes a change: gives each chat back the folder, pin and archive state that its earlier summary has."""
         self._emit(ConversationsChanged(self._repository.return_conversations(conversations)))
 
     def create_folder(self, folder: Folder, conversation_ids: Collection[int] = ()) -> None:

@@ -33,7 +33,7 @@ class ChatReader:
         self._emit(FoldersListed(self._repository.list_folders()))
 
     def open(self, conversation_id: int) -> Conversation:
-        """The conversation on its current branch, which `ConversationOpened` tells as well."""
+        """The conversation on its current branch, which `ConversationOpened` also reports."""
         opened = self._keeper.over(self._repository.open_conversation(conversation_id))
         self._emit(ConversationOpened(opened))
         return opened

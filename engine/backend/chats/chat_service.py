@@ -58,7 +58,7 @@ class ChatService:
     def answer(
         self, order: ReplyOrder, stop: StopSignal = NEVER, progress: Callable[[ReplySoFar], object] = ignore
     ) -> None:
-        """Returns when the reply is stored, and those that follow its calls. Facts tell of each message that is stored.
+        """Returns when the reply is stored, and those that follow its calls. A fact reports each stored message.
         Raises MendableError, also if a reply ended with an error; what was written until then is stored."""
         self.target.require(stop)
         self.target.check_agreed()
@@ -220,7 +220,7 @@ class ChatService:
             self._go_on([*branch, reply], conversation, offer, caller)
 
     def _go_on(self, branch: list[Message], conversation: Conversation, offer: _Offer, caller: _Caller) -> None:
-        """From a branch that ends with calls, or with results."""
+        """Continues a branch that ends with calls or results: carries out open calls and writes the next replies."""
         local = self.target.local
         fit = fitted_anywhere if local is None else partial(fitted, local.target)
         for _ in range(MOST_TURNS):
@@ -238,7 +238,7 @@ class ChatService:
             branch.append(next_one)
 
     def _prepare_next(self, conversation: Conversation, branch: Sequence[Message], offer: _Offer) -> Prepared:
-        """Where results leave no room, the oldest of this answer are told no more. Raises what `prepare` raises."""
+        """Leaves out the oldest results of this answer if they do not fit. Raises what `prepare` raises."""
         number = conversation.summary.id
         told = list(branch)
         while True:
@@ -365,7 +365,7 @@ def _heard() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Caller:
-    """Between the answer and those who asked for it."""
+    """What connects an answer to the request for it."""
 
     stop: StopSignal
     progress: Callable[[ReplySoFar], object]
@@ -376,7 +376,7 @@ class _Offer:
     """How the replies of one answer are to be written."""
 
     settings: ReplySettings
-    thinks: bool | None  # what the target is told
+    thinks: bool | None  # whether the target should think; None: as by default
     tools: tuple[Tool, ...]
 
 

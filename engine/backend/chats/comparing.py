@@ -98,7 +98,7 @@ def _figures(reply: Reply) -> RunFigures:
 
 
 def _find_fork(writer: ReplyWriter, plain: Sequence[Reply], sped_up: Sequence[Reply]) -> TextFork | None:
-    """Of the first reply that differs from the first plain one."""
+    """The fork of the first sped-up reply that differs from the first plain one; None if none does."""
     for reply in sped_up:
         if plain and reply.tokens != plain[0].tokens:
             return _fork(writer, plain[0], reply)
@@ -120,7 +120,7 @@ def _fork(writer: ReplyWriter, plain: Reply, sped_up: Reply) -> TextFork:
 
 
 def _chance(plain: VerifiedReply, place: int, token: Sequence[int]) -> float | None:
-    """Of the token at that place; None if it is not among the likeliest, or there is none."""
+    """The probability of the token at that place; None if it is not among the likeliest, or there is none."""
     if not token or place >= len(plain.top_tokens):
         return None
     among = (plain.top_tokens[place] == token[0]).nonzero()[0]

@@ -41,7 +41,7 @@ class Embedding:
         try:
             return self._embed(path, texts, stop)
         except Interrupted:
-            raise Cancelled from None  # nothing is told: the program has gone
+            raise Cancelled from None  # no one is left to report it to: the program has gone
         except PromptTooLong as error:
             raise Refused(Refusal.TOO_LONG, error.sentence) from error
         except Cancelled:

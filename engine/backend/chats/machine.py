@@ -65,14 +65,14 @@ class _Work(NamedTuple):
 
 
 def others_share(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
-    """Of the processor's time that other programs used meanwhile."""
+    """Share of the processor's time that other programs used meanwhile, 0 … 1."""
     whole, idle, ours = (late - early for early, late in zip(before, after, strict=True))
     return max(0.0, whole - idle - ours) / whole if whole > 0 else 0.0
 
 
 def tell_costs(passes: PassCosts, machine: MachineFigures) -> None:
-    """What was measured counts as so many passes of replies: it took longer than the measuring at loading, and the
-    least of several turns says more than what a busy machine happened to take then."""
+    """What was measured counts as several passes of replies: it took longer than the measuring at loading, and the
+    least of several turns says more than what a busy machine took then."""
     passes.enter(0)
     for num_tokens, seconds in sound(machine.passes).items():
         for _ in range(_WEIGHT):

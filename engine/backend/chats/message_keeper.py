@@ -39,7 +39,7 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class ReplyToKeep:
-    """As far as it has come."""
+    """A reply as far as it has come."""
 
     number: int  # of the reply, since the start
     conversation_id: int
@@ -73,7 +73,7 @@ class MessageKeeper:
         self._is_closed = False
         self._reply = 0  # the number of the one that is being written
         self._part: Message | None = None  # what is stored of that
-        self._telling = threading.Lock()  # so that what is told last is so
+        self._telling = threading.Lock()  # so that the last report is the true one
         self._num_waiting = 0  # for another program
         self._told = StoreBehind("")
         repository.tell_waiting(self._on_waiting)
@@ -89,21 +89,21 @@ class MessageKeeper:
     def add_prompt(
         self, conversation_id: int, parent_id: int | None, text: str, pictures: Collection[Picture] = ()
     ) -> Message:
-        """`pictures`: new ones that it names. Raises ConversationMissing; StoreUnusable is only told."""
+        """`pictures`: new ones that it names. Raises ConversationMissing; StoreUnusable is only reported."""
         with self._lock:
             new = replace(self._new(conversation_id, parent_id, Role.USER), text=text)
             return self._put(_Written(new, pictures=pictures))
 
     def note_ahead(self, stop: StopSignal, prompt: Message) -> None:
-        """It was stored before the command that this signal stops has begun."""
+        """Notes a prompt that was stored before its request began; `stop` is the signal of that request."""
         self._ahead[stop] = prompt
 
     def take_ahead(self, stop: StopSignal) -> Message | None:
-        """What was stored of the command that this signal stops, if it had to wait."""
+        """The prompt that was stored while the request with this signal had to wait, if any."""
         return self._ahead.pop(stop, None)
 
     def add_result(self, conversation_id: int, parent_id: int, text: str, result: ToolResult) -> Message:
-        """What came of a call. Raises ConversationMissing; StoreUnusable is only told."""
+        """Stores what came of a call. Raises ConversationMissing; StoreUnusable is only reported."""
         with self._lock:
             new = replace(self._new(conversation_id, parent_id, Role.TOOL), text=text, result=result)
             return self._put(_Written(new))
@@ -127,14 +127,14 @@ class MessageKeeper:
                 _logger.info("a part of a reply was not stored: %s", error)
 
     def finish(self, reply: ReplyToKeep) -> Message:
-        """The end of the reply. Raises ConversationMissing; StoreUnusable is only told."""
+        """Stores the whole reply. Raises ConversationMissing; StoreUnusable is only reported."""
         with self._lock:
             written = self._written(reply)
             self._reply += 1  # parts that are still on their way are late
             return self._put(written)
 
     def over(self, conversation: Conversation) -> Conversation:
-        """With what is held of it: where that was written, it is the end of the branch."""
+        """The conversation with its held messages: they replace what is stored of them, or end its branch."""
         with self._lock:
             messages = list(conversation.messages)
             for held in (each.message for each in self._held.values()):
@@ -149,14 +149,14 @@ class MessageKeeper:
         return replace(conversation, messages=tuple(messages))
 
     def find_pictures(self, conversation_id: int, digests: Collection[str]) -> dict[str, Picture]:
-        """As in the repository, with those that are held."""
+        """Pictures of the conversation by digest, stored or held."""
         with self._lock:
             written = [each for each in self._held.values() if each.message.conversation_id == conversation_id]
             held = {each.digest: each for one in written for each in one.pictures if each.digest in digests}
         return held | self._repository.find_pictures(conversation_id, [each for each in digests if each not in held])
 
     def id_of(self, message_id: int) -> int:
-        """In the store, of a message that is or was held. Raises StoreUnusable if it still cannot be stored."""
+        """The id in the store of a message that is or was held. Raises StoreUnusable if it still cannot be stored."""
         with self._lock:
             if message_id < 0:
                 self._store_held()
@@ -165,8 +165,7 @@ class MessageKeeper:
             return self._ids.get(message_id, message_id)
 
     def siblings_of(self, message: Message) -> tuple[int, ...]:
-        """As `Conversation.siblings` has them; empty where they cannot be read, too: the message
-        is told all the same."""
+        """Siblings as in `Conversation.siblings`; also empty if they cannot be read: the message is reported anyway."""
         if message.id < 0:
             return ()
         try:
@@ -176,7 +175,7 @@ class MessageKeeper:
             return ()
 
     def store_held(self, by_hand: bool = False) -> None:
-        """Stores what the store refused until now; `MessageStored` tells of each message. Raises StoreUnusable only if
+        """Stores what the store refused until now; `MessageStored` reports each message. Raises StoreUnusable only if
         the user asked for it `by_hand`; the store is asked again soon in any case."""
         with self._lock:
             try:
@@ -191,7 +190,7 @@ class MessageKeeper:
                     self._ask_again()
 
     def close(self) -> None:
-        """The store is asked for the last time. Waits for nobody."""
+        """Has the store asked one last time, without waiting for it."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -199,7 +198,7 @@ class MessageKeeper:
             self._try_again()
 
     def _ask_again(self) -> None:
-        """After a pause on a thread of its own: whoever reads the store waits for what its writer has to do."""
+        """Tries again after a pause, on a timer's thread: pausing the writer would keep readers waiting."""
         if self._timer is None and not self._is_closed:
             self._timer = threading.Timer(_PAUSE_S, self._on_pause_over)
             self._timer.daemon = True
@@ -290,7 +289,7 @@ class MessageKeeper:
         )
 
     def _on_waiting(self, is_waiting: bool) -> None:
-        """Without the keeper's lock: its owner may be the one who waits."""
+        """Does not take `_lock`: its owner may be the one that waits."""
         with self._telling:
             self._num_waiting += 1 if is_waiting else -1
             self._tell_state()

@@ -1,4 +1,4 @@
-"""Chats as the target in use is told them."""
+"""Chats as the target in use reads them."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ class OpenChats:
         return Turns(writer.target_name, writer.sees_pictures, find)
 
     def sampled(self, settings: ReplySettings, own: OwnSampling) -> ReplySettings:
-        """With the sampling of the target in use, overridden by a chat's own."""
+        """Settings with the sampling of the target in use, overridden by the chat's own."""
         return own.over(replace(settings, sampling=self._target.options.sampling or settings.sampling))

@@ -22,7 +22,7 @@ _logger = logging.getLogger("slipstream.store")
 
 @dataclass(frozen=True)
 class PromptsAhead:
-    """Whoever answers finds them by `MessageKeeper.take_ahead`."""
+    """Stores prompts whose replies have to wait; `MessageKeeper.take_ahead` finds them."""
 
     _repository: Repository
     _keeper: MessageKeeper
@@ -35,8 +35,8 @@ class PromptsAhead:
         waits_for: Told,
         tell: Callable[[ReplySoFar], object],
     ) -> None:
-        """Stores the prompt, which is known by the `signal` that stops its reply, and tells why that waits. What the
-        store refuses is stored once the target is free, which tells the user what is wrong."""
+        """Stores the prompt under the `signal` that stops its reply, and reports why that waits. What the store refuses
+        is stored once the target is free, and the user then sees what is wrong."""
         try:
             prompt = self._stored(asked)
         except (StoreUnusable, ConversationMissing) as error:

@@ -113,8 +113,8 @@ def _divided(turns: Sequence[ChatTurn]) -> tuple[str, list[ChatTurn]]:
 
 
 def _keys(client: str, system: str, said: Sequence[ChatTurn]) -> Iterator[bytes]:
-    """Of the first turn, of the first two, and so on. The same for what a client was told, and what it sends back of
-    that: without thoughts and ids."""
+    """Keys of the first turn, the first two, and so on. Thoughts and ids do not count: clients send replies back
+    without them."""
     digest = sha256(repr((client, system)).encode("utf-8", "replace"))
     for turn in said:
         told = replace(turn, text=turn.text.strip(), thought="", calls=_bare(turn.calls), answers=None)

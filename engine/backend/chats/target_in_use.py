@@ -77,7 +77,6 @@ class Loaded:
 
     @property
     def identity(self) -> str:
-        """As in `TargetInfo`."""
         return self.on.source.identity if isinstance(self.on, Local) else self.on.model.identity
 
 
@@ -234,8 +233,8 @@ class TargetInUse:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """While the target does something: the next start is to know if this program does not survive it. Where it has
-        written a reply already, it may be relied on."""
+        """Notes that the target is at work, so that the next start knows if this program did not survive it. A target
+        that has written a reply is trusted."""
         local = self.local
         if local is None or local.is_proven:
             yield
@@ -297,7 +296,7 @@ class TargetInUse:
             self.close()
 
     def _speculation(self, target: Target, source: TargetSource, stop: StopSignal) -> Speculation:
-        """With the drafter that the user chose for this target, else the one for all."""
+        """Speculation with the drafter that the user chose for this target, or else the one for all."""
         record = self._repository.target_of(source)
         own = None if record is None else record.options.drafter
         return self._speculate(target, stop, own or self._drafter, source.identity)
@@ -372,7 +371,7 @@ def _describe(
 
 
 def _described(writer: RemoteWriter) -> TargetInfo:
-    """Of a target on a server."""
+    """Describes a target on a server."""
     return TargetInfo(
         name=writer.target_name,
         path="",

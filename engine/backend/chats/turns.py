@@ -18,22 +18,22 @@ FindPictures = Callable[[Collection[str]], Mapping[str, Picture]]  # those of a 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Of one conversation, for one target."""
+    """Makes the turns of one conversation for one target."""
 
     target_name: str
     sees: bool
     find: FindPictures
 
     def of(self, system_prompt: str, branch: Sequence[Message]) -> list[ChatTurn]:
-        """Where a picture is not seen, its name stands for it."""
+        """Turns of the branch. A picture that the target cannot see is replaced by its name."""
         system = [ChatTurn(Role.SYSTEM, system_prompt)] if system_prompt.strip() else []
         asked = [each.text for each in branch if each.role is Role.USER]
         found = self._found(pictures_in(asked)) if self.sees else {}
         return system + [_turn(each, found) for each in _told(branch)]
 
     def asked(self, prompt: str) -> ChatTurn:
-        """Of a new prompt. Raises NotPossible where it has pictures that the target does not see, and FileUnusable
-        where they are not there."""
+        """The turn of a new prompt. Raises NotPossible if it has pictures that the target cannot see, FileUnusable if
+        they are missing."""
         pictures, text = split_pictures(prompt)
         if pictures and not self.sees:
             raise NotPossible(
@@ -63,8 +63,8 @@ def _turn(message: Message, found: Mapping[str, Picture]) -> ChatTurn:
 
 
 def _told(branch: Sequence[Message]) -> Iterator[Message]:
-    """Those with something to tell. Calls that nobody carried out, because the program was ended, have a result that
-    says so: a target is not to wait for it, and many templates refuse a call without one."""
+    """Messages with content. A call that was not carried out, because the program was ended, gets a result that says
+    so: the target should not wait for it, and many templates refuse a call without one."""
     waiting: list[ToolCall] = []
     for message in branch:
         if message.role is Role.TOOL:

@@ -34,7 +34,7 @@ class MeasuredPasses:
     seconds: Mapping[int, float]  # V(n), for some n from 1 on
 
     def is_like(self, other: MeasuredPasses) -> bool:
-        """Whether both may belong to one target: its file is a little larger than its weights."""
+        """True if both may belong to one target, whose file is a little larger than its weights."""
         return abs(math.log(self.read_bytes / other.read_bytes)) < _ONE_TARGET
 
     def scaled(self, read_bytes: float) -> PassCosts:

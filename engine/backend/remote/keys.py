@@ -88,7 +88,7 @@ class Keys:
         )
 
     def holds(self, name: str) -> bool:
-        """Whether the key is in memory."""
+        """True if the key is in memory."""
         return name in self._in_memory
 
     def get(self, name: str) -> str:

@@ -33,7 +33,7 @@ class RemoteTargets:
         server = self._servers.note(address, seen.kind, seen.models)
 
         def connect() -> ServerConnection:
-            self.check_agreed(address)  # the certificate may be another one than when the command began
+            self.check_agreed(address)  # the certificate may be another one than when the request began
             return self._servers.connection(address)
 
         return RemoteWriter(server, found, connect)

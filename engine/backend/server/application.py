@@ -36,7 +36,7 @@ from engine.values.serving import Asker, Client, ServerSettings
 _logger = logging.getLogger("slipstream.server")
 _FAULT = "Something went wrong inside Slipstream; its log says where."
 _PICTURES = 2  # are read at once
-_GONE = 499  # nobody reads it
+_GONE = 499  # no one reads it
 
 
 def make_application(desk: Desk, settings: ServerSettings, clients: Clients) -> ASGIApp:
@@ -151,7 +151,7 @@ class _Pages:
         return await read_json(request, limits, most)
 
     async def _asker(self, request: Request) -> Asker:
-        """Programs without a key are known by their process, as many connect anew for each request; where that cannot
+        """Programs without a key are known by their process, as many open a connection for each request; if it cannot
         be found, by their connection. One browser may stand for several pages."""
         client, socket = _client(request), getattr(request.state, SOCKET, 0)
         if client.digest:

@@ -56,7 +56,7 @@ class Clients:
         return found[0] if found else None
 
     def add(self, name: str, is_remembered: bool = False, drafts_from_chats: bool = False) -> str:
-        """The key of a new client, which is told this once. Raises NotPossible and FileUnusable."""
+        """The key of a new client, shown only this once. Raises NotPossible and FileUnusable."""
         name = " ".join(name.split())
         if not _is_name(name):
             raise NotPossible("A program needs a name of at most {most} letters, as in: my editor", most=_LONGEST_NAME)

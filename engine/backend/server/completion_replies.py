@@ -30,7 +30,7 @@ class CompletionForm:
         self._with_logs = with_logs
         self._echoes = echoes
         self._ended: list[Answered] = []
-        self._num_told: dict[int, int] = {}  # characters of each reply whose probabilities were told
+        self._num_told: dict[int, int] = {}  # characters of each reply whose probabilities were sent
 
     def begin(self, number: int, num_prompt_tokens: int) -> Sequence[bytes]:  # noqa: ARG002
         echo = self._echoes[number]
@@ -85,7 +85,7 @@ class CompletionForm:
         return event({**self._about, "choices": [choice], **(more or {})})
 
     def _logs(self, number: int, logs: Sequence[TokenLog]) -> dict[str, Any]:
-        """In the older form, which has a list of each."""
+        """Log probabilities in the older form, which has a list of each."""
         tokens = [each.piece.decode("utf-8", "replace") for each in logs]
         offsets, place = [], self._num_told.get(number, len(self._echoes[number]))
         for token in tokens:

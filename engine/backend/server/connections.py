@@ -1,10 +1,10 @@
 """The connections of the server, which programs cannot use up.
 
-uvicorn waits for ever for the lines before a request, and for whoever does not read its reply. Here each has its time.
+uvicorn waits for ever for the head of a request, and for a client that does not read its reply. Here each has its time.
 A connection that waits for its program also makes room for a new one, whichever waits longest; one that is being
-answered never does. So whoever holds connections loses those, and everybody else is let in.
+answered never does. So a program that holds connections loses them, and all others are let in.
 
-Each has a number, by which requests are told apart that come from programs without a key, and knows whose program asks.
+Each has a number, which tells the requests of programs without a key apart, and knows whose program asks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Wait(Enum):
 
 
 class Connections:
-    """For all connections of a server; its own thread calls all methods."""
+    """All connections of a server, whose own thread calls all methods."""
 
     def __init__(self, limits: ServerLimits, is_local: bool) -> None:
         self._limits = limits
@@ -49,11 +49,12 @@ class Connections:
 
     @property
     def protocol(self) -> type[asyncio.Protocol]:
-        """As uvicorn takes it, which calls it for each connection."""
+        """The factory that uvicorn calls for each connection."""
         return cast(type[asyncio.Protocol], partial(Connection, self))
 
     def enter(self, new: Connection) -> None:
-        """Of the user whom the server is for, there may be as many as are allowed in all."""
+        """Lets a connection in, or refuses it. The user whom the server is for may hold all that are allowed, others a
+        share."""
         alike = [each for each in self._connections if each.holder == new.holder]
         most = self._limits.connections if new.holder == _OWN else self._limits.share
         is_room = len(alike) < most or self._ends_one_of(alike)

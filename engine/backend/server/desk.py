@@ -21,7 +21,7 @@ from engine.values.owner import Owner
 from engine.values.requests import Request
 from engine.values.serving import Asker, ServerLimits
 
-_GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and nobody reads faster
+_GAP_S = 0.05  # between two pieces of a reply: each costs the cores that write it, and no one reads faster
 _CLOSED = "The server is being closed; ask again when it is back."
 _FAULT = "Something went wrong inside Slipstream; ask again."
 
@@ -79,7 +79,7 @@ class Job(Generic[T]):
 
 @dataclass
 class _Latest:
-    """What the engine's thread has told of the current job."""
+    """What the engine's thread has last reported of the current job."""
 
     so_far: ReplySoFar
     is_awaited: bool = False  # it is taken soon, by itself
@@ -95,7 +95,7 @@ class Desk:
         self._limits = limits
         self._waiting: deque[Job[Any]] = deque()
         self._current: Job[Any] | None = None
-        self._lock = threading.Lock()  # for what the engine's thread tells
+        self._lock = threading.Lock()  # for what the engine's thread reports
         self._latest = _Latest(ReplySoFar())
         self._taking: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -108,7 +108,7 @@ class Desk:
         )
 
     def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job[Embeddings]:
-        """For embeddings of the model at `path`. Raises as `submit`."""
+        """Asks for embeddings by the model at `path`. Raises RequestRefused as `submit` does."""
         return self._enter(Job(lambda _progress: self.target.embed(path, texts)))
 
     def _enter(self, job: Job[T]) -> Job[T]:
@@ -142,7 +142,7 @@ class Desk:
             job.request.stop()
 
     def close(self) -> None:
-        """Tells all who wait for a reply, and lets nobody else in."""
+        """Refuses all jobs that wait for a reply, and any new ones."""
         self._is_closed = True
         for job in (*self._waiting, *([self._current] if self._current else [])):
             self.leave(job)

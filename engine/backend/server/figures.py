@@ -12,7 +12,7 @@ _DIGITS = 3
 
 
 def usage_of(ended: Sequence[Answered]) -> dict[str, Any]:
-    """Of all replies to one request, which share their prompt."""
+    """Token counts of all replies to one request, which share their prompt."""
     prompt = ended[0].statistics.prompt_tokens if len({each.statistics.prompt_tokens for each in ended}) == 1 else None
     prompt = sum(each.statistics.prompt_tokens for each in ended) if prompt is None else prompt
     written = sum(num_written(each) for each in ended)

@@ -151,8 +151,8 @@ class Guard:
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:
-    """By name. Raises RequestRefused where there are too many, or one that is looked at here comes twice: whichever is
-    taken, another reader may take the other one."""
+    """Headers by name. Raises RequestRefused if there are too many, or if one that is checked here comes twice: another
+    reader might take the other value."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     if len(headers) > _MOST_HEADERS:
         raise RequestRefused(431, f"This request has more than {_MOST_HEADERS} headers; send fewer.")

@@ -45,12 +45,12 @@ class Intake:
         self._string: int | None = None  # where in the text the string begins that is being read
         self._is_words = False  # it is too long for a name, and no base64
         self._filling: bytearray | None = None  # where it is put aside
-        self._name = secrets.token_hex(16)  # nobody can guess it and write one
+        self._name = secrets.token_hex(16)  # which no client can guess and write
         self.aside: dict[str, bytearray] = {}
 
     @property
     def num_bytes(self) -> int:
-        """That it takes in memory, about, now and when it is parsed."""
+        """Bytes of memory that it takes, about, now and when it is parsed."""
         return _WIDEST * len(self._text) + _VALUE_BYTES * self._num_values + self._num_aside
 
     @property
@@ -96,7 +96,7 @@ class Intake:
         return self._with_texts(found, others) if others else found
 
     def _take_outside(self, data: bytes, start: int) -> int:
-        """Between two strings; where the next begins, or the data end."""
+        """Takes what stands between two strings; returns where the next begins, or the data end."""
         quote = data.find(b'"', start)
         end = len(data) if quote < 0 else quote + 1
         piece = data[start:end]
@@ -119,7 +119,7 @@ class Intake:
                 )
 
     def _take(self, piece: bytes) -> None:
-        """Of a string, with whole escapes."""
+        """Takes a piece of a string, in which every escape is whole."""
         if self._filling is not None:
             plain = _unescaped(piece)
             if plain is not None and _BASE64.fullmatch(plain):
@@ -149,7 +149,7 @@ class Intake:
         self._string, self._is_words = None, False
 
     def _with_texts(self, found: Any, names: set[str]) -> Any:
-        """With the strings of these names in their places: they were texts, no pictures. Raises RequestRefused."""
+        """Puts back the strings of these names, which were texts, not pictures. Raises RequestRefused."""
         if sum(len(self.aside[name]) for name in names) > self._most.text_bytes:
             raise self._too_long()
         texts = {name: self.aside.pop(name).decode() for name in names}

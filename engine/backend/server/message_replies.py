@@ -131,7 +131,7 @@ def _input(call: ToolCall) -> dict[str, Any]:
 
 
 def _usage(ended: Answered) -> dict[str, int]:
-    """Of the prompt, what was read before is counted apart."""
+    """Token counts; prompt tokens that were read before are counted separately."""
     cached = num_cached(ended)
     return {
         "input_tokens": ended.statistics.prompt_tokens - cached,

@@ -122,7 +122,7 @@ def _must_call(tools: Sequence[Tool], choice: Choice | None) -> str | None:
 
 
 async def _turns(said: Said, at: str, calls: dict[str, ToolCall], pictures: PictureReader) -> list[ChatTurn]:
-    """Results come before what the user says beside them."""
+    """Results come before what the user says along with them."""
     if isinstance(said.content, str):
         return [ChatTurn(Role(said.role), said.content)]
     texts: list[str] = []

@@ -1,8 +1,8 @@
 """Which program is at the other end of a connection within this machine, and of which user.
 
-Linux tells for one connection who owns the socket at either end of it (`sock_diag(7)`). That takes as long on a machine
-with thousands of connections as on a quiet one, and needs no rights. Other systems tell it to administrators alone, or
-not of one moment (decision 56): there, nobody counts as the own user.
+Linux says for one connection who owns the socket at either end of it (`sock_diag(7)`). That takes as long on a machine
+with thousands of connections as on a quiet one, and needs no rights. Other systems say it to administrators alone, or
+not of one moment (decision 56): there, no program counts as the user's own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ANY = 0xFFFFFFFF
 _MOST_KNOWN = 8  # programs
 _OVERFLOW = Path("/proc/sys/kernel/overflowuid")  # stands for every user whom this process cannot name
 
-Address = tuple[Any, ...]  # as sockets tell it
+Address = tuple[Any, ...]  # as sockets give it
 
 
 def tells_users() -> bool:
@@ -57,8 +57,8 @@ def own_socket(family: int, there: Address, here: Address) -> int:
 
 
 class Programs:
-    """Which process holds a socket: programs that connect anew for each request are known again by it. All processes
-    of this user are looked through, so those that were found last come first. Any thread may call `of`."""
+    """Finds the process that holds a socket, by which programs that open a connection for each request are recognized.
+    It looks through all processes of this user, the last found first. Any thread may call `of`."""
 
     def __init__(self) -> None:
         self._last: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ def _told(family: int, ends: bytes) -> bytes:
 
 def holder(message: bytes, ends: bytes) -> tuple[int | None, int]:
     """The user and the inode of the socket that `message` is about; no user unless it has these ends and a program
-    holds it: one that is closed belongs to nobody, which is told as user 0. Raises struct.error."""
+    holds it: a closed one has no owner and is reported with user 0. Raises struct.error."""
     kind = _HEAD.unpack_from(message)[1]
     if kind != _BY_FAMILY:
         return None, 0

@@ -19,8 +19,8 @@ _AT_ONCE = 1 << 20  # letters of base64: four of them are three bytes
 
 
 class PictureReader:
-    """Of one request. A process of its own looks at each picture, whatever it holds, and ends when nobody waits for
-    it."""
+    """Reads the pictures of one request, each in a process of its own, as it may hold anything. The process ends when
+    the request does."""
 
     def __init__(self, aside: dict[str, bytearray], turns: asyncio.Semaphore) -> None:
         """`aside`: what large pictures are written as, by what stands for them in the request. `turns`: of all
@@ -52,7 +52,7 @@ class PictureReader:
         try:
             async with self._turns:
                 return await asyncio.to_thread(self._picture, written, start)
-        except asyncio.CancelledError:  # nobody waits for it any more
+        except asyncio.CancelledError:  # it is no longer wanted
             self._stop.set()
             raise
         except (FileUnusable, Cancelled) as error:

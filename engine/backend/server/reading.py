@@ -55,7 +55,7 @@ def checked(kind: type[_Request], body: Body) -> _Request:
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    """As in messages[2].content; names of our own classes are left out."""
+    """The place of an error, as in messages[2].content; names of our own classes are left out."""
     text = ""
     for each in loc:
         if isinstance(each, int):

@@ -39,7 +39,7 @@ _FOLDERS = re.compile(r"""(?<![\w:/\\.])(?:~\w*|[A-Za-z]:)?[/\\](?:[^/\\\s“”
 
 @dataclass(eq=False)
 class RequestRefused(Exception):
-    """Of a `Sentence` of the engine, no path is told."""
+    """A refusal as the program reads it, without any path that a `Sentence` of the engine holds."""
 
     status: int
     sentence: str
@@ -84,7 +84,7 @@ def refused(refusal: Refusal, sentence: str) -> RequestRefused:
 
 
 def without_paths(sentence: str) -> str:
-    """With the names of files that were filled in, but not their folders, which are no concern of other programs."""
+    """Reduces paths in the sentence to file names: folders are no concern of other programs."""
     if not isinstance(sentence, Sentence):
         return sentence
     return say(sentence.template, **{name: _named(value) for name, value in sentence.values.items()})

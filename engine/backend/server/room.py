@@ -8,7 +8,7 @@ from engine.backend.server.refusals import unread
 
 
 class Share:
-    """Of one request."""
+    """Memory that one request takes."""
 
     def __init__(self, room: Room) -> None:
         self._room = room

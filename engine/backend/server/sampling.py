@@ -125,7 +125,7 @@ class SampledRequest(Lenient):
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Of `SamplingSettings`. Raises RequestRefused."""
+        """Fields of `SamplingSettings` that the request sets. Raises RequestRefused."""
         if self.logit_bias:
             raise invalid(
                 "Biases for tokens by their numbers are not offered here; leave logit_bias out.", "logit_bias"
@@ -143,7 +143,7 @@ class SampledRequest(Lenient):
 
     @property
     def _form(self) -> str:
-        """Of the reply: a JSON schema, or a grammar."""
+        """The form of the reply: a JSON schema or a grammar; empty: any."""
         form = self.response_format
         if self.grammar and self.grammar.strip():
             return self.grammar
@@ -174,7 +174,7 @@ def checked_sampling(chosen: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def checked_count(value: int | None, field: str) -> int | None:
-    """Of tokens; none where there is no limit. Raises RequestRefused."""
+    """A limit in tokens; None: no limit. Raises RequestRefused."""
     if value is None or value == -1:
         return None
     if value < 1:

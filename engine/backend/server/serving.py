@@ -1,4 +1,4 @@
-"""The server, on a thread of its own beside the engine's."""
+"""The server, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Server:
 
     @property
     def needs_key(self) -> bool:
-        """Whether every program does, while it is open."""
+        """True if every program needs a key while the server is open."""
         return self._settings.needs_key or not self._settings.is_local
 
     def open(self) -> str:
-        """Its address. Raises NotPossible where that cannot be used, and SettingInvalid where nobody has a key for a
-        server that other machines reach. Where the system does not tell whose program asks, every one needs a key."""
+        """Its address. Raises NotPossible if that cannot be used, and SettingInvalid if other machines reach the server
+        and no program has a key. If the system does not say whose program asks, every one needs a key."""
         settings = self._settings = replace(self._settings, needs_key=self._settings.needs_key or not tells_users())
         if not settings.is_local and not self._clients.all():
             raise SettingInvalid(

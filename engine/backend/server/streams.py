@@ -21,7 +21,7 @@ from engine.values.asked import Answered, Asked
 from engine.values.growing_reply import Piece, ReplySoFar
 from engine.values.serving import Asker
 
-_PING_S = 15  # of silence in a stream, after which a client is told that it goes on
+_PING_S = 15  # of silence in a stream before a sign that it goes on
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _T = TypeVar("_T")
 
@@ -40,16 +40,16 @@ class Form(Protocol):
         ...
 
     def fail(self, refusal: RequestRefused) -> Sequence[bytes]:
-        """In the middle of the stream."""
+        """Events for an error in the middle of the stream."""
         ...
 
     def whole(self, replies: Sequence[tuple[ReplySoFar, Answered]]) -> dict[str, Any]:
-        """Without a stream."""
+        """The body of a response that is not streamed."""
         ...
 
 
 def event(data: Any, name: str = "") -> bytes:
-    """Of a stream."""
+    """One server-sent event."""
     told = _ENCODER.encode(data) if not isinstance(data, str) else data
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {told}\n\n".encode("utf-8", "replace")
@@ -146,5 +146,5 @@ def created() -> int:
 
 @cache
 def fingerprint() -> str:
-    """Of what writes: replies to the same request with the same seed may differ where it does."""
+    """Names the version: another one may answer the same request with the same seed differently."""
     return f"slipstream-{version('slipstream')}"

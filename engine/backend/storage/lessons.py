@@ -121,7 +121,7 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
 
 
 def read_self_distilled(connection: Connection, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-    """As `read_lessons`, for self-distilled replies."""
+    """The latest self-distilled replies, oldest first."""
     return _read(connection, _SELF_DISTILLED, fingerprint, most)
 
 

@@ -60,7 +60,7 @@ class Database:
         self._num_forgotten += 1
 
     def end_waiting(self) -> None:
-        """From now on all wait for other programs only briefly."""
+        """Makes all waiting for other programs brief from now on."""
         self._is_ending = True
 
     @property

@@ -25,8 +25,8 @@ class Era:
 
     @contextmanager
     def lasting(self, number: int) -> Iterator[bool]:
-        """Whether this era is still the current one, which then does not end inside. False for one that is ending,
-        without waiting."""
+        """Yields True if this era is still the current one, which then does not end inside. False at once for one
+        that is ending."""
         if self._is_ending:
             yield False
             return
@@ -35,7 +35,7 @@ class Era:
 
     @contextmanager
     def ending(self) -> Iterator[None]:
-        """Nobody stores anything learned inside. `begin_next` begins the next era."""
+        """Nothing learned is stored inside. `begin_next` begins the next era."""
         self._is_ending = True
         with self._lock:
             self._is_ending = True
@@ -45,5 +45,5 @@ class Era:
                 self._is_ending = False
 
     def begin_next(self) -> None:
-        """To be called inside `ending`."""
+        """Call it inside `ending`."""
         self.number += 1

@@ -136,7 +136,7 @@ class Pupil:
                 self._new.add(number)
 
     def _has_learned(self, until: int) -> None:
-        """From all new replies up to that message."""
+        """Counts all new replies up to that message as learned from."""
         done = {number for number in self._new if number <= until}
         self._new -= done
         self._num_learned += len(done - self._counted)  # one may have been forgotten and come back

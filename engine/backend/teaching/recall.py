@@ -30,7 +30,7 @@ _SLICE_S = 0.02  # of tokenizing, before others may have the thread
 _PIECE = 8_000  # characters that are tokenized at once, about: a few milliseconds
 _MOST_TOKENS = MOST_TOKENS // 4  # of one text: it must not take the place of all others
 _MESSAGES_AT_ONCE = 8
-_MOST_BESIDE = 100_000  # characters: they are tokenized and indexed while somebody waits
+_MOST_BESIDE = 100_000  # characters: they are tokenized and indexed while a program waits
 _MOST_CLIENTS = 8  # whose own texts they may quote
 _OVERLAP = 32  # old tokens indexed with a continuation, so that the place where it begins is found, too
 
@@ -62,7 +62,7 @@ class _Begun:
 
 class Recall:
     """Texts to recall for the target in use. The chat thread calls `open`, `add`, `add_continuation`, `catch_up` and
-    `restart`, any thread the other methods. Failures of the store are only logged, since nobody waits for them.
+    `restart`, any thread the other methods. Failures of the store are only logged, since no caller waits for them.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -97,7 +97,7 @@ class Recall:
 
     @property
     def vocabulary(self) -> str:
-        """Of the target in use, by its fingerprint; empty: none writes here."""
+        """Fingerprint of the vocabulary of the target in use; empty: none writes here."""
         return "" if self._tokenize is _nothing else self._fingerprint
 
     def reload(self) -> None:
@@ -107,7 +107,7 @@ class Recall:
                 self._load()
 
     def indexes(self, owner: Owner = USER) -> Sequence[SuffixIndex]:
-        """Of the texts that a reply for this owner may quote."""
+        """Indexes of the texts that a reply for this owner may quote."""
         texts = self._texts if owner.drafts_from_chats else self._own.get(owner.key)
         stored = () if texts is None else texts.indexes
         whose, beside = self._beside
@@ -115,8 +115,8 @@ class Recall:
 
     @contextmanager
     def beside(self, text: str, owner: Owner, look_up: Callable[[], None]) -> Iterator[None]:
-        """Recalls from this, too, inside, for this owner. The chat thread calls it; what `look_up` raises between two
-        pieces ends it."""
+        """Recalls from this text, too, for this owner, inside. The chat thread calls it; what `look_up` raises between
+        two pieces ends it."""
         begun = _Begun(0, 0, text[:_MOST_BESIDE])
         while not begun.is_done:
             look_up()
@@ -129,7 +129,7 @@ class Recall:
 
     def add(self, message: Message, tokens: Sequence[int] | None = None, owner: Owner = USER) -> None:
         """A stored message, and its tokens if the target wrote it. A long text is left to `catch_up`. `owner`: who may
-        quote it until the next start, beside the user."""
+        quote it until the next start, besides the user."""
         if tokens is None and len(message.text) > _PIECE:
             self.restart()
         else:
@@ -244,7 +244,7 @@ class Recall:
         return not len(text.tokens) or (int(text.tokens.min()) >= 0 and int(text.tokens.max()) < self._num_tokens)
 
     def _save(self, texts: Sequence[_Text], indexed: Sequence[_Text] | None = None) -> bool:
-        """Whether the store accepts more. Until the next start, `indexed` are found instead of `texts`."""
+        """Stores `texts`; False if the store refuses. Until the next start, `indexed` are found instead of them."""
         with self._lock:
             try:
                 self._repository.save_recall(self._fingerprint, {number: tokens for number, _, tokens in texts})

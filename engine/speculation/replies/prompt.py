@@ -72,7 +72,7 @@ class PromptBuilder:
 
     @property
     def thinks_unless_told(self) -> bool | None:
-        """True if the target thinks before it answers unless told otherwise; None: it cannot be told."""
+        """True if the target thinks before it answers by default; None: it has no switch for that."""
         return self._thinking.by_default if self._thinking.switch else None
 
     @property

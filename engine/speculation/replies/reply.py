@@ -81,7 +81,7 @@ class ReplyWriter:
     def __init__(
         self, target: Target, speculation: Speculation | None = None, reopening: Reopening | None = None
     ) -> None:
-        """Without `speculation` nobody drafts, and without `reopening` nothing is kept of what is read. Raises
+        """`speculation` None: plain decoding. `reopening` None: nothing that is read is kept on the disk. Raises
         TemplateFailed if the target's chat template cannot be used."""
         self._target = target
         self._speculation = speculation
@@ -98,12 +98,12 @@ class ReplyWriter:
 
     @property
     def thinks_unless_told(self) -> bool | None:
-        """Whether the target thinks before it answers; None: it cannot be told."""
+        """True if the target thinks before it answers by default; None: it has no switch for that."""
         return self._prompts.thinks_unless_told
 
     @property
     def calls_tools(self) -> bool:
-        """Whether the target knows how to."""
+        """True if the target knows how to call tools."""
         return self._prompts.tool_format is not None
 
     def close(self) -> None:
@@ -137,10 +137,10 @@ class ReplyWriter:
         gets set.
 
         `conversation` is a key that stays the same from reply to reply, so that turns once left out stay out. The reply
-        continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: what the target is told,
-        where it has a switch; None: nothing. `tools`: that it may call; only where it knows how to. `keeps_all`: no
-        turn is left out, and what does not fit is too long. `must_call`: the tool that the reply has to
-        call; empty: any. `owner`: whose turns these are.
+        continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: whether the target
+        should think, if it has a switch; None: as it does by default. `tools`: that it may call; only if it knows how
+        to. `keeps_all`: no turn is left out, and what does not fit is too long. `must_call`: the tool that the reply
+        has to call; empty: any. `owner`: whose turns these are.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
@@ -187,7 +187,7 @@ class ReplyWriter:
     def prepare_bare(
         self, text: str | Sequence[int], owner: Owner = USER, stop: StopSignal | None = None
     ) -> PreparedReply:
-        """For a prompt that needs no chat template. Raises PromptTooLong, TargetUnusable and Interrupted."""
+        """Prepares a reply to text without a chat template. Raises PromptTooLong, TargetUnusable and Interrupted."""
         prompt = self._prompts.build_bare(text, self._session.held_of(owner), stop)
         return PreparedReply(turns=(), prompt=prompt, keeps_all=True, is_bare=True, owner=owner)
 
@@ -255,7 +255,7 @@ class ReplyWriter:
         return self._reopening if owner.is_user else None
 
     def _limits_of(self, owner: Owner) -> ReplyLimits:
-        """How long a grammar takes to begin must not tell whether another owner's reply had it."""
+        """Limits of one owner alone: how long a grammar takes to begin must not reveal another owner's replies."""
         if owner.is_user:
             return self._limits
         if owner != self._limits_of_last[0]:

@@ -34,8 +34,8 @@ from engine.values.replies import ProposerCounts, ReplyStatistics, StopReason, T
 from engine.values.speed import Hindrance, LiveFigures
 from engine.values.stop_signal import StopSignal
 
-_FIGURES_S = 0.05  # for which the figures of a reply in progress stay: nobody sees more of them
-_SEED_BITS = 32  # of one that nobody chose: short enough to be typed
+_FIGURES_S = 0.05  # for which the figures of a reply in progress stay: no one could read them faster
+_SEED_BITS = 32  # of a seed that is drawn: short enough to be typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class ReplyRun:
         self._figures, self._figures_until = LiveFigures(), -math.inf
         self._num_released = 0  # characters of everything
         self._tokens: list[int] = []
-        self._logged: deque[tuple[int, TokenLog]] = deque()  # not told yet, with the characters up to their end
+        self._logged: deque[tuple[int, TokenLog]] = deque()  # not passed on yet, with the characters up to their end
         self._speculation = speculation
         self._num_evaluated = 0
         self._breaks_s = 0.0
@@ -175,7 +175,7 @@ class ReplyRun:
                 self._give_way()
 
     def _take_break(self) -> None:
-        """Between two rounds. The target then holds what it held, or reads it again."""
+        """Gives way between two rounds. The target then holds what it held before, or reads it again."""
         began, tokens, runs = now(), [*self._session.tokens], dict(self._session.runs)
         self._give_way()
         if self._session.tokens != tokens:
@@ -239,7 +239,7 @@ class ReplyRun:
         return parts, None
 
     def _begin_thought(self) -> None:
-        """From here on its tokens and its time count."""
+        """Counts tokens and time as those of a thought from now on."""
         self._growing.begin_thought(len(self._tokens))
         if self._settings.max_thought is not None:
             num_before = self._prompt.num_begun + len(self._tokens)
@@ -277,12 +277,12 @@ class ReplyRun:
         return self._session.read([*prompt.tokens, *self._tokens], self._stop, runs=prompt.runs)
 
     def _num_shown(self, num_characters: int) -> int:
-        """Of the tokens, from the first on, those that are wholly within so many characters of the text."""
+        """The number of tokens, from the first, that lie wholly within the first `num_characters` of the text."""
         pieces, hidden = self._vocabulary.pieces, self._hidden
         return num_whole([b"" if token in hidden else pieces[token] for token in self._tokens], num_characters)
 
     def _show(self, parts: Sequence[ReplyPart]) -> None:
-        """As the reply is divided into thoughts and what it says."""
+        """Passes on the parts, and finds the calls in those of the answer."""
         for part in parts:
             said = self._calls.feed(part.text) if part.kind is PartKind.ANSWER else [*self._calls.finish(), part]
             self._show_parts(said)

@@ -1,4 +1,4 @@
-"""What everybody who writes replies has in common, whether a target of this program does or a server."""
+"""What all writers of replies have in common, whether the target runs in this program or on a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reply:
     figures: DecodingFigures = field(default_factory=DecodingFigures)
     verified: VerifiedReply | None = None  # if the settings asked for it
     calls: tuple[ToolCall, ...] = ()
-    was_sent: bool = True  # to who writes it; else nobody has seen the prompt
+    was_sent: bool = True  # to the server that writes it; otherwise no one has seen the prompt
 
     @property
     def is_empty(self) -> bool:
@@ -41,7 +41,7 @@ class Prepared:
     conversation: Hashable = None
     begun: str = ""  # beginning of the reply, which continues from there
     thoughts: tuple[Thought, ...] = ()  # of that beginning
-    thinks: bool | None = None  # what the target is told, where it has a switch; None: nothing
+    thinks: bool | None = None  # whether the target should think, if it has a switch; None: as by default
     tools: tuple[Tool, ...] = ()  # that it may call
     keeps_all: bool = False  # no turn is left out, also where the context fills up
 
@@ -55,7 +55,7 @@ class Breaks(Protocol):
         """Is set with `stop`, and as soon as others wait."""
 
     def give_way(self) -> None:
-        """Until nobody waits. What it raises ends the reply."""
+        """Returns when no one else waits. What it raises ends the reply."""
 
 
 P = TypeVar("P", bound=Prepared)

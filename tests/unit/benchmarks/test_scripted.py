@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.values.stop_signal import StopSignal
-from tests.benchmarks.pace import Noise, SimulatedBody
+from tests.benchmarks.draft_policy import Noise, SimulatedBody
 from tests.benchmarks.scripted import Result, ScriptedTarget, allowed, play
 from tests.benchmarks.scripts import Script, Scriptwriter, copied, ordinary
 from tests.fakes.clock import FakeClock

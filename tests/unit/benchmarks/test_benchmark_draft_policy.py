@@ -9,7 +9,7 @@ from engine.lab.measuring.order import AUTO, PLAIN
 from engine.lab.measuring.prompts import ScriptedChat
 from engine.speculation.model.llama.trace import TraceTarget
 from engine.speculation.numerics.draft_length import filled
-from tests.benchmarks.pace import Noise, Ratios, simulate, worst_replies
+from tests.benchmarks.draft_policy import Noise, Ratios, simulate, worst_replies
 from tests.unit.engine.speculation.model.llama.test_trace import FakeVocabulary
 
 QUIET = Noise()

@@ -1,15 +1,16 @@
-"""How the pace does on a target's recorded replies while the clock is noisy, by counts.
+"""How the draft policy does on a target's recorded replies while the clock is noisy, by counts.
 
     python -m tests.benchmarks.draw PROMPTS.jsonl FILE.jsonl [FILE.jsonl …] --count 100 --seed 19 --even task
     python -m tests.benchmarks.record TRACE.jsonl --prompts PROMPTS.jsonl
-    python -m tests.benchmarks.pace TRACE.jsonl --pass-costs 1,1.49,1.81,2.15 --noise 0.1 --drift 0.2 --seed 3 --runs 3
+    python -m tests.benchmarks.draft_policy TRACE.jsonl --pass-costs 1,1.49,1.81,2.15 --noise 0.1 --drift 0.2 --runs 3
 
 The middle command prints the pass costs of this machine. Replies are written by plain decoding and by `auto` with
-recall, the starter's file being the vocabulary. Nothing is computed, and time is simulated: to the pace, which measures
-and learns what passes cost as it does on a real target, a pass over n tokens takes V(n), times a lognormal noise, three
-times as long now and then, while all passes drift slowly up and down. The ratios that are printed count V(n) itself: so
-they are free of noise, and show what noise has the pace do wrong. `--switch` adds a share of V(1) to each pass over
-another number of tokens than the one before, for both. The pace's own work takes no time here.
+recall, the starter's file being the vocabulary. Nothing is computed, and time is simulated: to the draft policy, which
+measures and learns what passes cost as it does on a real target, a pass over n tokens takes V(n), times a lognormal
+noise, three times as long now and then, while all passes drift slowly up and down. The ratios that are printed count
+V(n) itself: so they are free of noise, and show what noise has the draft policy do wrong. `--switch` adds a share of
+V(1) to each pass over another number of tokens than the one before, for both. The draft policy's own work takes no
+time here.
 """
 
 from __future__ import annotations
@@ -224,7 +225,7 @@ def main() -> None:
     parser.add_argument("--noise", type=float, default=0.1, help="spread of a pass's time; 0: none, and no drift")
     parser.add_argument("--drift", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=0, help="of the first run")
-    parser.add_argument("--runs", type=int, default=1, help="each with a seed and a new pace")
+    parser.add_argument("--runs", type=int, default=1, help="each with a seed and a new draft policy")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--worst", type=int, default=0, help="how many of the worst replies to show")
