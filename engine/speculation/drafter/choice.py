@@ -12,7 +12,6 @@ from pathlib import Path
 from engine.speculation.drafter.config_file import read_config, shape_of
 from engine.speculation.drafter.files import SAFETENSORS, no_weights
 from engine.speculation.drafter.heads_folder import heads_source, is_heads, read_heads_config
-from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.model_files import download_path, is_gguf, models_folder, part_paths
 from engine.speculation.model.files.sources import file_source, is_known, starter_path
 from engine.values.config import AUTOMATIC, STARTER
@@ -225,6 +224,8 @@ def _check_folder(source: DrafterSource) -> None:
 
 
 def _check_file(source: DrafterSource) -> None:
+    from engine.speculation.model.files.facts import facts_of  # here, because gguf brings numpy, which the window lacks
+
     try:
         facts = facts_of(source.path)
     except TargetMissing as error:
