@@ -114,13 +114,13 @@ class EngineBridge(QObject):
 
     def listen(self, kind: type[_Fact], slot: Callable[[_Fact], object]) -> None:
         """Calls `slot`, a method of a QObject, with every fact of this kind; earlier listeners first. It ends with its
-        object. `Event` stands for all kinds."""
+        object. `Event` stands for all kinds, as they happen."""
         self._listeners.setdefault(kind, []).append(WeakMethod(slot))
 
     def repeat_facts(self) -> None:
         """Passes lasting facts to all listeners again, in the current language."""
         for event in self._facts.events:
-            self._tell_listeners(told(event))
+            self._tell_listeners(type(event), told(event))
 
     @property
     def facts(self) -> tuple[Event, ...]:
@@ -173,14 +173,14 @@ class EngineBridge(QObject):
         event = told(event)
         if isinstance(event, OwnWorkFailed):
             self.unhandled.emit(event.sentence)
-        self._tell_listeners(event)
-
-    def _tell_listeners(self, event: Event) -> None:
         for kind in (type(event), Event):
-            listeners = self._listeners.get(kind, [])
-            for each in tuple(listeners):
-                slot = each()
-                if slot is None or not isValid(cast(MethodType, slot).__self__):
-                    listeners.remove(each)
-                else:
-                    slot(event)
+            self._tell_listeners(kind, event)
+
+    def _tell_listeners(self, kind: type[Event], event: Event) -> None:
+        listeners = self._listeners.get(kind, [])
+        for each in tuple(listeners):
+            slot = each()
+            if slot is None or not isValid(cast(MethodType, slot).__self__):
+                listeners.remove(each)
+            else:
+                slot(event)

@@ -139,7 +139,7 @@ class Call:
     def cancel(self) -> None:
         """Settles the request without carrying it out."""
         if not self.request.future.done():
-            self.request.future.set_exception(Cancelled("This was cancelled before it began."))
+            self.request.future.set_exception(Cancelled("This was stopped before it began."))
 
     def carry_out(self) -> None:
         """Settles the request. Runs on the service's thread."""

@@ -25,7 +25,7 @@ import engine.threads
 from engine import Engine, EngineConfig, LearningSettings, ReplySettings, SamplingSettings
 from engine.values.orders import Send
 from engine import TargetSettings
-from engine.values.events import DrafterChosen, ReplyFinished, ReplyText, SpeculationChanged, TargetReady
+from engine.values.events import DrafterChosen, ReplyFinished, SpeculationChanged, TargetReady
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.speculation.model.llama import opening
 from tests.fakes.listener import EventQueue

@@ -121,4 +121,4 @@ def test_a_drafter_is_seen_fixed_for_one_model_and_let_go(open_desk: Callable[[s
     dialog.use_button.click()
     desk.until(lambda: "You chose" not in dialog.state.text())
     assert form.choice == "automatic"
-    assert desk.heard(Broke) == 0
+    assert desk.heard(Broke) == 1, "the folder without config.json alone"

@@ -88,9 +88,9 @@ def test_a_model_is_added_chosen_during_a_reply_set_up_and_removed(desk: Desk, t
     shutil.copyfile(starter_path(), copy)
     (tmp_path / "broken.gguf").write_bytes(b"GGUF")
     desk.dialog.dropped.emit((copy, tmp_path / "broken.gguf"))
-    desk.until(lambda: "second-Q8_0" in desk.listed)
+    desk.until(lambda: "One file was skipped: " in desk.dialog.words.text())
+    assert "second-Q8_0" in desk.listed
     (starter,) = (title for title in desk.listed if title.endswith("(starter)"))
-    assert "One file was skipped: " in desk.dialog.words.text()
 
     # chosen with the keyboard, while a reply is under way
     desk.window.prompt_box.submitted.emit("Count to three.")

@@ -16,7 +16,6 @@ from engine.values.tools import ToolCall
 class Answer:
     """What was asked, until it is answered: by one reply, or by several with calls of tools between them."""
 
-    number: int
     request: Request[None]
     conversation_id: int | None  # None until a new conversation is stored
     incognito: bool = False  # if it begins a conversation

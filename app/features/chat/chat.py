@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import count
 
 from PySide6.QtCore import Signal, Slot
 
@@ -87,7 +85,6 @@ class ChatController(Controller):
         self._target = target
         self._keeper = keeper
         self._reply: Answer | None = None
-        self._numbers = count()
         self._tools = tools
         self._finished: list[Message] = []  # of the last answer
         self._kept_words = KeptWords(window, conversations)
@@ -352,23 +349,24 @@ class ChatController(Controller):
         if not reply.calls and result.outcome is not Outcome.STOPPED:
             self._window.transcript.begin_reply()  # the next reply is being prepared
 
-    def _on_answered(self, number: int, _answer: None) -> None:
-        self._on_ended(number)
+    @Slot(object)
+    def _on_answered(self, _answer: None) -> None:
+        if self._reply is not None and self._reply.request is self.sender():
+            self._on_ended(self._reply)
         self.ended.emit(None)
 
-    def _on_failed(self, number: int, failure: Failure) -> None:
-        if failure.is_stopped and issubclass(failure.error, Cancelled):
-            self._on_ended(number)
-        elif self._reply is None or self._reply.number != number:  # the reply itself ended well
+    @Slot(object)
+    def _on_failed(self, failure: Failure) -> None:
+        reply = self._reply
+        if reply is None or reply.request is not self.sender():  # the reply itself ended well
             self._window.toasts.show_error(failure.sentence)
+        elif failure.is_stopped and issubclass(failure.error, Cancelled):
+            self._on_ended(reply)
         else:
-            self._on_broken(self._reply, failure.sentence)
+            self._on_broken(reply, failure.sentence)
         self.ended.emit(failure)
 
-    def _on_ended(self, number: int) -> None:
-        reply = self._reply
-        if reply is None or reply.number != number:
-            return
+    def _on_ended(self, reply: Answer) -> None:
         self._end_reply()
         self._window.transcript.end_answer()
         self._show_speed()
@@ -401,11 +399,11 @@ class ChatController(Controller):
         begun: str = "",
         thoughts: tuple[Thought, ...] = (),
     ) -> Answer:
-        request, number = self._bridge.ask(self._bridge.engine.chat.answer, order), next(self._numbers)
+        request = self._bridge.ask(self._bridge.engine.chat.answer, order)
         request.progressed.connect(self._on_progress)
-        request.answered.connect(partial(self._on_answered, number))
-        request.failed.connect(partial(self._on_failed, number))
-        return Answer(number, request, conversation_id, incognito, prompt, prompt_id, begun, thoughts)
+        request.answered.connect(self._on_answered)
+        request.failed.connect(self._on_failed)
+        return Answer(request, conversation_id, incognito, prompt, prompt_id, begun, thoughts)
 
     def _begin_reply(self, reply: Answer) -> None:
         self._reply = reply

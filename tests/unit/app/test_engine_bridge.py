@@ -128,7 +128,7 @@ def test_a_request_is_stopped_before_it_begins(qtbot: QtBot, make: Make) -> None
     diary.follow(second, "second")
     second.stop()
     assert (first.is_stopped, second.is_stopped) == (False, True)
-    qtbot.waitUntil(lambda: "second: This was cancelled before it began." in diary.lines)
+    qtbot.waitUntil(lambda: "second: This was stopped before it began." in diary.lines)
     engine.go_on.set()
 
 
