@@ -8,4 +8,9 @@ from engine.values.speed import Hindrance, SpeedOutcome
 
 def normal(hindrance: Hindrance = Hindrance.UNKNOWN) -> str:
     """The headline of a reply at normal speed, with the reason."""
-    return told_why(outcome_words(SpeedOutcome.NORMAL), hindrance_words(hindrance))
+    return told(SpeedOutcome.NORMAL, hindrance)
+
+
+def told(outcome: SpeedOutcome, hindrance: Hindrance = Hindrance.UNKNOWN) -> str:
+    """The headline of a reply without figures."""
+    return told_why(outcome_words(outcome), hindrance_words(hindrance))

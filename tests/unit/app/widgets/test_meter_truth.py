@@ -25,13 +25,13 @@ from engine.speculation.replies.reply import ReplyWriter
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn, Role
 from engine.values.replies import ReplyStatistics
-from engine.values.speed import FASTER, SLOWER, Hindrance
+from engine.values.speed import FASTER, SLOWER, Hindrance, SpeedOutcome
 from engine.values.stop_signal import StopSignal
 from tests.fakes.listener import RecordingReply
 from tests.fakes.machine import Machine, TimedTarget
 from tests.fakes.proposers import FakeRecall, FakeSlow
 from tests.fakes.target import FakeTarget
-from tests.unit.app.wordings import normal
+from tests.unit.app.wordings import normal, told
 
 NOVEL = "".join(Random(5).choices([chr(code) for code in range(33, 127)], k=220))  # hardly two letters come twice
 LINES = "red fox\nblue hen\n" * 14
@@ -104,7 +104,7 @@ def check_agreement(said: dict[str, str], true_ratio: float | None = None) -> st
     headline = said[""]
     if "Ratio" not in said:
         assert "faster" not in headline
-        assert not headline.startswith(("No speed-up", "About"))
+        assert not headline.startswith((told(SpeedOutcome.SLOWER), told(SpeedOutcome.ABOUT_NORMAL)))
         assert "Without guesses" not in said, "a second speed has a ratio"
         return headline
     (speed,), (plain, percent), (ratio, error) = map(numbers, (said["Speed"], said["Without guesses"], said["Ratio"]))
@@ -118,13 +118,13 @@ def check_agreement(said: dict[str, str], true_ratio: float | None = None) -> st
         assert numbers(headline)[0] == ratio
         assert quotient > FASTER
         assert is_beyond
-    elif headline.startswith("No speed-up"):
+    elif headline.startswith(told(SpeedOutcome.SLOWER)):
         assert quotient < SLOWER
         assert is_beyond
-    elif headline.startswith("Normal"):
+    elif headline.startswith(normal()):
         assert SLOWER <= quotient <= FASTER
     else:
-        assert headline in ("About normal speed", "Measuring…")
+        assert headline in (told(SpeedOutcome.ABOUT_NORMAL), told(SpeedOutcome.MEASURING))
         assert not SLOWER <= quotient <= FASTER
     return headline
 
@@ -204,7 +204,7 @@ def test_it_is_being_measured_until_enough_is_written(machine: Machine, meter: S
         meter.show_live(figures, 4096, ())
         meter._show_latest()
         said.append(meter.headline.text())
-    assert said[0] == "Measuring…"
+    assert said[0] == told(SpeedOutcome.MEASURING)
     assert said[-1].endswith("× faster")
 
 

@@ -42,7 +42,7 @@ from engine.values.events import (
 )
 from engine.values.orders import Regenerate, Send
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
-from engine.values.speed import Hindrance, LiveFigures
+from engine.values.speed import Hindrance, LiveFigures, SpeedOutcome
 from engine.values.targets import LoadOrder
 from tests.fakes.answers import Answered, Began, Broke, Trimmed, Waits, Wrote
 from tests.fakes.bridge import FakeBridge
@@ -620,7 +620,7 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     ready.window.new_action.trigger()
     assert headline.text() == "Speed-up ready"
     assert ready.window.meter.gauge.isHidden()
-    assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
+    assert open_chat(1, prompt(11, 1), imported) == wordings.told(SpeedOutcome.UNKNOWN)
     assert open_chat(7, asked, second) == wordings.normal()
     ready.window.regenerate_action.trigger()
     assert headline.text() == "Speed-up ready", "the version before is not this reply"
@@ -628,12 +628,12 @@ def test_the_meter_tells_of_the_reply_shown(ready: Desk) -> None:
     ready.tell(Wrote(7, "Hel", replace(figures(40, 50.0, 60), hindrance=Hindrance.NOTHING)))
     assert headline.property("live") is True
     assert headline.text() == wordings.normal(Hindrance.NOTHING)
-    assert open_chat(1, prompt(11, 1), imported) == "Speed not known"
+    assert open_chat(1, prompt(11, 1), imported) == wordings.told(SpeedOutcome.UNKNOWN)
     ready.tell(Wrote(7, "lo", figures(41, 99.0, 61)))
-    assert headline.text() == "Speed not known"
+    assert headline.text() == wordings.told(SpeedOutcome.UNKNOWN)
     assert headline.property("live") is False
     ready.tell(ReplyFinished(first))
-    assert headline.text() == "Speed not known"
+    assert headline.text() == wordings.told(SpeedOutcome.UNKNOWN)
 
 
 def test_the_meter_tells_whether_replies_can_be_sped_up(desk: Desk) -> None:
@@ -666,7 +666,7 @@ def test_speed_up_is_switched_for_the_replies_that_follow(ready: Desk) -> None:
     assert window.meter.headline.text() == "Speed-up off"
     window.speed_up_action.trigger()
     assert window.meter.switch.isChecked()
-    assert window.meter.headline.text() == "Too short to compare"
+    assert window.meter.headline.text() == wordings.told(SpeedOutcome.SHORT)
     assert window.focusWidget() is window.prompt_box.editor
     ready.chats.keeper.change("speed_up", False)
     assert not window.meter.switch.isChecked()

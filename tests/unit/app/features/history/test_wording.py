@@ -20,6 +20,7 @@ from app.features.history.wording import (
     point_words,
     thinking_words,
 )
+from app.text.speed import hindrance_words
 from engine.values.history import History, Portion, Tally, TotalSpeedup
 from engine.values.outlook import Outlook, Span
 from engine.values.replies import TextKind
@@ -65,7 +66,7 @@ def test_the_headline_is_honest(speedup: TotalSpeedup | None, words: str) -> Non
 def test_the_headline_says_what_kept_replies_from_being_faster_where_they_were_not() -> None:
     costly = Tally(num_replies=4, num_unpaid=2, num_unrepeated=1, ratios=(1.0,) * 4)
     assert headline(costly.speedup, WEEK, costly.hindrance).endswith(
-        "normal speed: 1.00× (4 replies). Most often, guesses do not pay on this computer."
+        f"normal speed: 1.00× (4 replies). Most often, {hindrance_words(Hindrance.COSTS)}."
     )
     mixed = replace(costly, num_unpaid=1)
     assert mixed.hindrance is Hindrance.UNKNOWN, "no reason stands for most of them"

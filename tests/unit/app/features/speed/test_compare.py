@@ -16,6 +16,7 @@ from app.features.speed.compare import CompareController
 from app.features.speed.compare_wording import HOW_IT_IS_FAIR, reasons, result
 from app.features.speed.compared_sides import ComparedTexts, first_difference
 from app.main_window import MainWindow
+from app.text.speed import hindrance_words
 from app.theme import ThemeKeeper
 from engine import OwnSampling, ReplySettings, SamplingSettings
 from engine.values.comparison import (
@@ -260,12 +261,12 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
         (
             Comparison((QUICK, QUICK), (replace(SLOW, hindrance=Hindrance.NOTHING),) * 2, True, False, None),
             "0.71× the normal speed: guessing cost time here; the texts are the same.",
-            "Nothing was guessed: nothing repeats here.",
+            f"Nothing was guessed: {hindrance_words(Hindrance.NOTHING)}.",
         ),
         (
             Comparison((SLOW, SLOW), (replace(SLOW, num_drafted=9, hindrance=Hindrance.COSTS),) * 2, True, False, None),
             f"{normal()} (1.00×); the texts are the same.",
-            "Why it was not faster: guesses do not pay on this computer.",
+            f"Why it was not faster: {hindrance_words(Hindrance.COSTS)}.",
         ),
         (
             Comparison((RunFigures(9, 1.0, 8.0, 8),), (RunFigures(9, 1.0, 8.1, 7, 1, 1),), True, True, None),
@@ -277,7 +278,7 @@ def test_opened_again_it_shows_what_is_under_way(desk: Desk) -> None:
                 (RunFigures(1, 0.0, 0.0),), (RunFigures(1, 0.0, 0.0, hindrance=Hindrance.OFF),), True, False, None
             ),
             "The replies are too short to be timed; try another prompt.",
-            "Nothing was guessed: speed-up was off.",
+            f"Nothing was guessed: {hindrance_words(Hindrance.OFF)}.",
         ),
     ],
 )

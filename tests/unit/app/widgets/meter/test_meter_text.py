@@ -7,8 +7,8 @@ import pytest
 from app.widgets.meter import meter_text
 from app.widgets.meter.meter_text import MeterFigures, Readiness
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
-from engine.values.speed import Hindrance, LiveFigures
-from tests.unit.app.wordings import normal
+from engine.values.speed import Hindrance, LiveFigures, SpeedOutcome
+from tests.unit.app.wordings import normal, told
 
 RUNS = (OriginRun(60, "target"), OriginRun(30, "drafter"), OriginRun(10, "recall"))
 KEPT = ReplyStatistics(
@@ -45,15 +45,15 @@ def said(figures: MeterFigures | None, readiness: Readiness = Readiness.READY) -
         (replace(PLAIN, ratio=0.0, hindrance=Hindrance.OFF), normal(Hindrance.OFF)),
         (replace(PLAIN, ratio=0.0, hindrance=Hindrance.IMPOSSIBLE), normal(Hindrance.IMPOSSIBLE)),
         (replace(PLAIN, ratio=0.0, hindrance=Hindrance.UNKNOWN), normal()),  # an old one
-        (replace(KEPT, plain_tokens_per_s=33.0), "No speed-up here"),
+        (replace(KEPT, plain_tokens_per_s=33.0), told(SpeedOutcome.SLOWER)),
         (
             replace(KEPT, ratio=0.9, hindrance=Hindrance.COSTS),
-            "No speed-up here: guesses do not pay on this computer",
+            told(SpeedOutcome.SLOWER, Hindrance.COSTS),
         ),
         (replace(KEPT, ratio=1.03, hindrance=Hindrance.LITTLE), normal(Hindrance.LITTLE)),
-        (replace(KEPT, plain_tokens_per_s=27.0, plain_error=0.2), "About normal speed"),  # 1.15× ± 0.2
-        (replace(KEPT, plain_tokens_per_s=33.0, plain_error=0.2), "About normal speed"),
-        (replace(KEPT, reply_tokens=20), "Too short to compare"),
+        (replace(KEPT, plain_tokens_per_s=27.0, plain_error=0.2), told(SpeedOutcome.ABOUT_NORMAL)),  # 1.15× ± 0.2
+        (replace(KEPT, plain_tokens_per_s=33.0, plain_error=0.2), told(SpeedOutcome.ABOUT_NORMAL)),
+        (replace(KEPT, reply_tokens=20), told(SpeedOutcome.SHORT)),
         (replace(KEPT, plain_error=0.4), "31.0 tokens a second"),
     ],
 )
@@ -69,9 +69,9 @@ def test_a_finished_reply_is_told_in_one_thing(statistics: ReplyStatistics, word
         (LIVE, RUNS, "1.5× faster"),
         (LIVE, QUOTED, "1.5× faster: reusing earlier text"),  # lately
         (replace(LIVE, plain_error=0.4), QUOTED, "Reusing earlier text"),
-        (replace(LIVE, plain_error=0.4), RUNS, "Measuring…"),
-        (replace(LIVE, plain_tokens_per_s=26.0, plain_error=0.2), RUNS, "Measuring…"),
-        (replace(LIVE, num_tokens=20), RUNS, "Measuring…"),
+        (replace(LIVE, plain_error=0.4), RUNS, told(SpeedOutcome.MEASURING)),
+        (replace(LIVE, plain_tokens_per_s=26.0, plain_error=0.2), RUNS, told(SpeedOutcome.MEASURING)),
+        (replace(LIVE, num_tokens=20), RUNS, told(SpeedOutcome.MEASURING)),
         (replace(LIVE, num_tokens=20), QUOTED, "Reusing earlier text"),
         (
             replace(LIVE, plain_tokens_per_s=30.5, hindrance=Hindrance.LITTLE),
@@ -102,7 +102,7 @@ def test_of_a_new_chat_and_of_what_came_from_elsewhere() -> None:
     assert [said(None, each) for each in Readiness] == [
         *("", "Speed-up ready", "Getting ready…", "No speed-up with this model", "Speed-up off", "Runs on a server")
     ]
-    assert said(MeterFigures()) == "Speed not known"
+    assert said(MeterFigures()) == told(SpeedOutcome.UNKNOWN)
     assert "not known" in meter_text.note(MeterFigures(), Readiness.READY, "")
     assert meter_text.note(None, Readiness.IMPOSSIBLE, "It cannot.") == "It cannot."
 

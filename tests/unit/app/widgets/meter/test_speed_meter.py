@@ -15,8 +15,8 @@ from app.theme import ThemeKeeper
 from app.widgets.meter.meter_text import Readiness
 from app.widgets.meter.speed_meter import SpeedMeter
 from engine.values.replies import OriginRun, ReplyStatistics, StopReason
-from engine.values.speed import Hindrance, LiveFigures
-from tests.unit.app.wordings import normal
+from engine.values.speed import Hindrance, LiveFigures, SpeedOutcome
+from tests.unit.app.wordings import normal, told
 
 LIVE = LiveFigures(
     num_tokens=214,
@@ -135,7 +135,7 @@ def test_a_click_shows_all_else_and_leads_to_the_speed_of_all_replies(
 
 def test_a_slower_reply_has_no_figure_in_sight(meter: SpeedMeter) -> None:
     meter.show_reply(replace(KEPT, ratio=0.94, hindrance=Hindrance.WRONG))
-    assert meter.headline.text() == "No speed-up here: too few guesses are right"
+    assert meter.headline.text() == told(SpeedOutcome.SLOWER, Hindrance.WRONG)
     assert "Ratio: 0.94× ± 0.04" in meter.headline.toolTip()
 
 

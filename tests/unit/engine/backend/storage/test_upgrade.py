@@ -186,7 +186,7 @@ def test_migration_that_loses_rows_is_taken_back(
 
 
 @pytest.fixture
-def first_store(store: Path, tmp_path: Path) -> Path:
+def first_store(store: Path, tmp_path: Path, made_from_nothing: None) -> Path:  # noqa: ARG001
     write_first_store(store, tmp_path)
     return store
 
