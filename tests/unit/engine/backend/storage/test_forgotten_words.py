@@ -70,6 +70,19 @@ def plant(repository: Repository, data_dir: Path) -> None:
     back_up(data_dir / "slipstream.sqlite3", "0001")
 
 
+def plant_in_new_tables(repository: Repository) -> None:
+    """Fills the tables with words that `plant` leaves empty, as they are declared."""
+    wanted = columns_for_words() - set(columns_with_the_secret(repository))
+    with repository._file.writing() as connection:
+        for table in Base.metadata.sorted_tables:
+            words = {column.name: SECRET for column in table.columns if str(column) in wanted}
+            if words and connection.exec_driver_sql(f"SELECT count(*) FROM {table.name}").scalar() == 0:
+                row = {column.name: 1 for column in table.columns if not column.nullable} | words
+                places = ", ".join("?" * len(row))
+                statement = f"INSERT INTO {table.name} ({', '.join(row)}) VALUES ({places})"
+                connection.exec_driver_sql(statement, (*row.values(),))
+
+
 def columns_for_words() -> set[str]:
     return {
         f"{table.name}.{column.name}"
@@ -98,6 +111,7 @@ def files_with_the_secret(folder: Path) -> list[str]:
 
 def test_no_word_is_left_in_any_column_or_file(repository: Repository, data_dir: Path) -> None:
     plant(repository, data_dir)
+    plant_in_new_tables(repository)
     assert set(columns_with_the_secret(repository)) == columns_for_words(), "a new column is planted, or has no words"
     assert {"clients.json", "slipstream.sqlite3.before-0001"} <= set(files_with_the_secret(data_dir))
     repository.forget_everything()
