@@ -26,7 +26,7 @@ _PUBLIC = {
     "values.distilling": "DistillSettings",
     "speculation.drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "speculation.drafter.heads_folder": "heads_folder",
-    "factory": "open_repository open_servers saved_downloads",
+    "opening": "open_repository open_servers saved_downloads",
     "lab.distillation.progress": "DistillProgress InventProgress Judgement LabelProgress TrainingProgress",
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "speculation.drafter.siblings": "sibling_beside",
@@ -64,9 +64,9 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.backend.tools.keys import *
     from engine.backend.tools.servers import *
     from engine.backend.worker import *
-    from engine.factory import *
     from engine.lab.distillation.progress import *
     from engine.lab.measuring.order import *
+    from engine.opening import *
     from engine.speculation.drafter.choice import *
     from engine.speculation.drafter.heads_folder import *
     from engine.speculation.drafter.siblings import *

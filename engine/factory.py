@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from engine import opening
 from engine.backend.chats.asking import Asking
 from engine.backend.precedence import Precedence
 from engine.backend.server.clients import Clients
 from engine.backend.server.hosting import Hosting, Served
 from engine.backend.teaching.learning_service import LearningService
-from engine.speculation.model.files.model_files import models_folder
 from engine.values.config import AUTOMATIC, EngineConfig
 from engine.values.errors import StoreUnusable
-from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed, TargetInfo
+from engine.values.events import DrafterChosen, Event, Listener, OwnWorkFailed
 from engine.values.requests import Door, Request, Waits
 from engine.values.stop_signal import StopSignal
 
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from engine.speculation.model.files.prompt_cache import PromptCache
     from engine.speculation.model.interface import ParallelTarget, Target
     from engine.speculation.proposers.drafting import Drafting
-    from engine.values.targets import GpuSupport
 
 _T = TypeVar("_T")
 
@@ -117,7 +116,7 @@ class Services:
         self._begin = begin
         self._doors = doors
         self._precedence = precedence
-        self._repository: Lazy[Repository] = Lazy(lambda: open_repository(config), self._erase_deleted)
+        self._repository: Lazy[Repository] = Lazy(lambda: opening.open_repository(config), self._erase_deleted)
         self._quiet: Lazy[Quiet] = Lazy(_make_quiet)
         self.learning = LearningService(
             self._repository, config.learning, emit, ngrams=self._stored_ngrams, open_beside=_open_beside
@@ -127,11 +126,11 @@ class Services:
         self.prompt_cache: Lazy[PromptCache] = Lazy(self._build_prompt_cache)
         self.cache_keeper: Lazy[PromptCacheKeeper] = Lazy(self._build_cache_keeper)
         self.library: Lazy[LibraryService] = Lazy(self._build_library)
-        self.downloads: Lazy[SavedDownloads] = Lazy(lambda: saved_downloads(config))
+        self.downloads: Lazy[SavedDownloads] = Lazy(lambda: opening.saved_downloads(config))
         self.asking = Asking()
-        self._tool_host: Lazy[ToolHost] = Lazy(lambda: make_tool_host(config, emit, self.tool_keys()))
-        self.tool_keys: Lazy[ToolKeys] = Lazy(lambda: make_tool_keys(self._servers()))
-        self._servers: Lazy[Servers] = Lazy(lambda: open_servers(config))
+        self._tool_host: Lazy[ToolHost] = Lazy(lambda: opening.make_tool_host(config, emit, self.tool_keys()))
+        self.tool_keys: Lazy[ToolKeys] = Lazy(lambda: opening.make_tool_keys(self._servers()))
+        self._servers: Lazy[Servers] = Lazy(lambda: opening.open_servers(config))
         self.target: Lazy[TargetInUse] = Lazy(self._build_target)
         self._chats: Lazy[OpenChats] = Lazy(self._build_chats)
         self.chat: Lazy[ChatService] = Lazy(self._build_chat)
@@ -315,11 +314,11 @@ class Services:
         return MessageKeeper(self._repository(), self._emit, try_again)
 
     def _build_library(self) -> LibraryService:
-        return make_library(self._config, self._repository(), self._emit, lambda: self._served.loaded)
+        return opening.make_library(self._config, self._repository(), self._emit, lambda: self._served.loaded)
 
     def _build_tuning(self) -> TuningService:
         rest = self.learning.pause
-        return make_tuning(self._config, self._repository(), self.library, self._quiet(), rest)
+        return opening.make_tuning(self._config, self._repository(), self.library, self._quiet(), rest)
 
     def _build_tools(self) -> ToolService:
         from engine.backend.tools.tool_service import ToolService
@@ -427,7 +426,7 @@ class Services:
             on_drafting=lambda drafting: self._use_drafting(drafting, ngrams.era),
             on_choice=lambda choice: self._emit(DrafterChosen(name, choice)),
         )
-        memory = StoredPolicy(repository, identity, llama_cpp_build(), target.description.threads)
+        memory = StoredPolicy(repository, identity, opening.llama_cpp_build(), target.description.threads)
         return speculate(config, target, stop, supply, self._recall().indexes, show, memory=memory)
 
     def _use_drafting(self, drafting: Drafting | None, era: int) -> None:
@@ -435,20 +434,6 @@ class Services:
             self.learning.detach()
         else:
             self.learning.open(drafting, era)
-
-
-def make_tool_host(_config: EngineConfig, emit: Listener, keys: ToolKeys) -> ToolHost:
-    """Starts nothing."""
-    from engine.backend.tools.host import ServerHost
-
-    return ServerHost(emit, keys.filled)
-
-
-def make_tool_keys(servers: Servers) -> ToolKeys:
-    """Keeps them with the keys of servers for targets. Uses no network."""
-    from engine.backend.tools.keys import ToolKeys
-
-    return ToolKeys(servers.keys)
 
 
 def _open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTarget:
@@ -461,62 +446,3 @@ def _make_quiet() -> Quiet:
     from engine.backend.quiet import Quiet
 
     return Quiet()
-
-
-def open_repository(config: EngineConfig) -> Repository:
-    """Raises StoreUnusable."""
-    from engine.backend.storage import Repository
-
-    return Repository.open(config.data_dir)
-
-
-def make_library(
-    config: EngineConfig,
-    repository: Repository,
-    emit: Listener,
-    loaded: Callable[[], TargetInfo | None] = lambda: None,
-) -> LibraryService:
-    from engine.backend.library.library_service import LibraryService
-
-    return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support, llama_cpp_build)
-
-
-def make_tuning(
-    config: EngineConfig,
-    repository: Repository,
-    library: Callable[[], LibraryService],
-    quiet: Quiet,
-    rest: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> TuningService:
-    """`rest`: nothing learns inside."""
-    from engine.backend.library.tuning.tuning_service import TuningService
-    from engine.loading import load_target
-
-    return TuningService(repository, library, load_target, config.data_dir, quiet, rest)
-
-
-def llama_cpp_build() -> str:
-    """The key under which what was measured is stored."""
-    from engine.speculation.model.llama.runtime import read_runtime
-
-    return read_runtime().key
-
-
-def _gpu_support() -> GpuSupport:
-    from engine.speculation.model.llama.runtime import gpu_support
-
-    return gpu_support()
-
-
-def open_servers(config: EngineConfig) -> Servers:
-    """The servers that targets can be on. Uses no network."""
-    from engine.backend.remote.keys import Keys
-    from engine.backend.remote.servers import Servers
-
-    return Servers(config.data_dir, Keys())
-
-
-def saved_downloads(config: EngineConfig) -> SavedDownloads:
-    from engine.backend.library.saved_downloads import SavedDownloads
-
-    return SavedDownloads(models_folder(config.data_dir))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from engine.backend.documents import read_attached
 from engine.backend.storage import FILE_NAME
-from engine.factory import open_repository
 from engine.loading import load_target, speculate
+from engine.opening import open_repository
 from engine.speculation.model.files.sources import named_source, resolve_target
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.proposers.supply import DrafterSupply, Known

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from engine.backend.profile import drafter_export
 from engine.backend.profile.transfer import read_profile
-from engine.factory import open_repository
 from engine.lab.distillation.progress import DistillProgress
 from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.opening import open_measurement
 from engine.lab.measuring.order import BenchOrder, Way
 from engine.lab.measuring.shallow import FOLDER, shallow_copy
 from engine.loading import load_target
+from engine.opening import open_repository
 from engine.speculation.model.files.sources import resolve_target
 from engine.speculation.model.interface import Interrupted, Target
 from engine.speculation.model.llama.cpu import usable_cores

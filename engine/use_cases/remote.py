@@ -10,7 +10,7 @@ from engine.backend.remote.connection import ServerConnection
 from engine.backend.remote.keys import key_of_environment
 from engine.backend.remote.targets import ask_to_agree, certificate_at, chosen_model, looked_at
 from engine.backend.remote.writer import RemoteWriter
-from engine.factory import open_servers
+from engine.opening import open_servers
 from engine.values.config import EngineConfig
 from engine.values.errors import ServerNotAgreed
 from engine.values.remote import RemoteServer, split_reference

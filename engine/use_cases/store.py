@@ -11,7 +11,7 @@ from engine.backend.library.library_service import LibraryService
 from engine.backend.library.tuning.tuning_service import TuningService
 from engine.backend.profile import transfer
 from engine.backend.quiet import Quiet
-from engine.factory import make_library, make_tuning, open_repository, saved_downloads
+from engine.opening import make_library, make_tuning, open_repository, saved_downloads
 from engine.values.config import EngineConfig
 from engine.values.errors import AdapterUnusable
 from engine.values.events import Listener

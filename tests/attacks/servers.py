@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import engine.factory
+import engine.opening
 from engine.backend.remote import writer
 from engine.backend.remote.connection import ConnectionLimits, ServerConnection
 from engine.backend.remote.keys import Keys
@@ -114,13 +114,13 @@ def _bounded(keyring: FakeKeyring) -> Iterator[None]:
         def connection(self, address: str) -> ServerConnection:
             return replace(super().connection(address), limits=_LIMITS)
 
-    before = engine.factory.open_servers, writer._PAUSES_S
-    engine.factory.open_servers = lambda config: Quick(config.data_dir, Keys(lambda: keyring))
+    before = engine.opening.open_servers, writer._PAUSES_S
+    engine.opening.open_servers = lambda config: Quick(config.data_dir, Keys(lambda: keyring))
     writer._PAUSES_S = (0.01,) * len(before[1])
     try:
         yield
     finally:
-        engine.factory.open_servers, writer._PAUSES_S = before
+        engine.opening.open_servers, writer._PAUSES_S = before
 
 
 def _raw(data: bytes) -> Reaction:

@@ -22,12 +22,12 @@ from pathlib import Path
 import numpy as np
 
 from engine import STARTER, EngineConfig, ReplySettings, SamplingSettings, StopSignal
-from engine.factory import open_repository
 from engine.lab.distillation.corpus import read_lessons
 from engine.lab.measuring.bench import Bench, ModeComparison
 from engine.lab.measuring.modes import Mode, WriterMode
 from engine.lab.measuring.prompts import read_prompts
 from engine.loading import load_target
+from engine.opening import open_repository
 from engine.speculation.decoding.speculation import Speculation, open_speculation
 from engine.speculation.drafter.checkpoint import load_drafter
 from engine.speculation.drafter.choice import drafter_source

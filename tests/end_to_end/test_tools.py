@@ -127,7 +127,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
         host.emit = emit
         return host
 
-    monkeypatch.setattr("engine.factory.make_tool_host", make)
+    monkeypatch.setattr("engine.opening.make_tool_host", make)
     return host
 
 

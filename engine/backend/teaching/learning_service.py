@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 import psutil
 
 from engine.backend.teaching.era import Era
+from engine.backend.teaching.learning_time import LearningTime
 from engine.backend.teaching.pupil import Forgotten, Outdated, Pupil
 from engine.backend.teaching.self_distillation import OpenBeside, SelfDistillation, TargetAtHand
 from engine.values.config import LearningSettings
@@ -36,41 +36,10 @@ _MAX_WEIGHTS = 400_000_000  # of a drafter that learns: a larger one takes too l
 _REST_AFTER_S = 300.0  # without anything to learn; making the training copy of the weights takes a second or two
 _LOOK_AGAIN_S = 30.0  # whether the machine is still on battery
 _NICENESS = 10  # of the thread, where threads have one
-_SAVE_TIME_EVERY_S = 15.0  # of learning: a write takes some milliseconds
 
 
 class _Preempted(Exception):
     """A reply is to be written, learning is switched off, or the app is closing."""
-
-
-class LearningTime:
-    """Adds up how long the drafter learned each day. Failures of the store are only logged, since no one waits for the
-    result."""
-
-    def __init__(self, open_repository: Callable[[], Repository]) -> None:
-        self._open_repository = open_repository
-        self._unsaved_s = 0.0
-        self.last_s = 0.0
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Learning runs inside, even if it raises."""
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.last_s = time.perf_counter() - began
-            self._unsaved_s += self.last_s
-
-    def save(self, is_resting: bool = True) -> None:
-        """Once in a while, unless the learner rests."""
-        if self._unsaved_s <= 0 or not (is_resting or self._unsaved_s >= _SAVE_TIME_EVERY_S):
-            return
-        seconds, self._unsaved_s = self._unsaved_s, 0.0
-        try:
-            self._open_repository().add_learning_time(datetime.now().astimezone().date(), seconds)
-        except MendableError as error:
-            _logger.warning("the learning time was not stored: %s", error)
 
 
 class LearningService:

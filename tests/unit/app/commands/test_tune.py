@@ -10,7 +10,7 @@ import pytest
 
 from engine import data_dir, open_repository
 from engine.backend.library.tuning.measuring import Extent
-from engine.factory import llama_cpp_build
+from engine.opening import llama_cpp_build
 from engine.values.config import EngineConfig
 from engine.values.quantizations import Distance, QuantizationFigures, TuneReport
 from tests.fakes.tiny_models import tiny_llama

@@ -11,7 +11,7 @@ from huggingface_hub import close_session
 from app.commands.terminal import chosen_drafter
 from engine import EngineConfig, StopSignal, open_library
 from engine.backend.hub.fetcher import DrafterFetcher
-from engine.factory import saved_downloads
+from engine.opening import saved_downloads
 from engine.speculation.drafter.choice import downloaded_file, drafter_source, hub_file, hub_name
 from engine.values.drafters import DrafterRunner
 from engine.values.errors import Cancelled, DrafterUnusable, FetchFailed
