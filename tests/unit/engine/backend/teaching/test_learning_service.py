@@ -16,7 +16,8 @@ import torch
 
 from engine.backend.storage import Repository
 from engine.backend.teaching import learning_service, pupil
-from engine.backend.teaching.learning_service import LearningService, LearningTime
+from engine.backend.teaching.learning_service import LearningService
+from engine.backend.teaching.learning_time import LearningTime
 from engine.speculation.drafter.adapter import Adapter
 from engine.speculation.drafter.choice import folder_source
 from engine.speculation.learning.judge import Capital, Ruling, Score
