@@ -20,8 +20,8 @@ from types import NoneType, UnionType
 from typing import Any, cast
 from unittest.mock import patch
 
-import engine.factory
 import engine.loading
+import engine.opening
 from app.crash.qt_messages import log_qt_messages
 from app.crash.reports import CrashFolder
 from app.crash.watch import log_to_file, watching
@@ -169,7 +169,7 @@ def run(plan: Plan) -> Outcome:
     words = _Words(plan.dice(0), plan.folder / "files")
     with ExitStack() as stack:
         stack.enter_context(patch.object(engine.loading, "load_target", lambda *_arguments: Caller()))
-        stack.enter_context(patch.object(engine.factory, "open_servers", _without_keyring))
+        stack.enter_context(patch.object(engine.opening, "open_servers", _without_keyring))
         stack.enter_context(patch.object(socket, "getaddrinfo", _nobody))
         stack.enter_context(patch.dict(os.environ, {"HF_ENDPOINT": "http://127.0.0.1:9"}))
         stack.enter_context(redirect_stderr(stack.enter_context(errors.open("w"))))

@@ -18,8 +18,8 @@ from unittest.mock import patch
 
 import psutil
 
-import engine.factory
 import engine.loading
+import engine.opening
 import tests.fakes.rogue_server
 from engine import Engine, EngineConfig
 from engine.backend.tools.host import ServerHost
@@ -128,7 +128,7 @@ def run(plan: Plan) -> Verdict:
     desks: list[_Desk] = []
     with (
         patch.object(engine.loading, "load_target", lambda *_arguments: desks[0].target),
-        patch.object(engine.factory, "make_tool_host", host),
+        patch.object(engine.opening, "make_tool_host", host),
         memory.watched(),
     ):
         desks.append(_Desk(plan.folder, user))

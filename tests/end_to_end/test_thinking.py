@@ -106,7 +106,7 @@ def test_a_thought_is_folded_kept_and_switched_off(
     button.setFocus(Qt.FocusReason.TabFocusReason)
     QTest.keyClick(button, Qt.Key.Key_Space)
     view = desk.last_reply.thought_views[0]
-    qtbot.waitUntil(lambda: view.texts[0].toPlainText() == "First I a", timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: view.texts[0].toPlainText().startswith("First"), timeout=_PATIENCE_MS)
     with qtbot.waitSignal(desk.ear.heard, timeout=_PATIENCE_MS, check_params_cb=_is(ReplyFinished)):
         thinker.go_on.set()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import engine.factory
 import engine.loading
+import engine.opening
 from engine import Engine, EngineConfig
 from engine.values.config import LearningSettings, ReplySettings, SamplingSettings, SpeculationSettings
 from engine.values.events import ReplyFinished, TargetReady, ToolAsked, ToolFinished, ToolServerChanged, ToolsListed
@@ -40,7 +40,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> FakeToolHost:
         host.emit = emit  # type: ignore[assignment]
         return host
 
-    monkeypatch.setattr(engine.factory, "make_tool_host", made)
+    monkeypatch.setattr(engine.opening, "make_tool_host", made)
     monkeypatch.setattr(engine.loading, "load_target", lambda *_arguments: Caller())
     return host
 
