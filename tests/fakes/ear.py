@@ -29,13 +29,18 @@ class Ear(QObject):
     """
 
     heard = Signal(object)
+    _passed = Signal(object)  # queued: the window has shown what the test hears
 
     def __init__(self, bridge: EngineBridge) -> None:
         super().__init__()
         self.events: list[Event] = []
-        bridge.listen(Event, self._hear)
+        self._passed.connect(self._hear, Qt.ConnectionType.QueuedConnection)
+        bridge.listen(Event, self._pass_on)
         bridge._progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
         bridge._settled.connect(self._on_settled, Qt.ConnectionType.QueuedConnection)
+
+    def _pass_on(self, event: Event) -> None:
+        self._passed.emit(event)
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
