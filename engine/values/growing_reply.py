@@ -92,7 +92,7 @@ class GrowingReply:
         self._tell = tell
         self._so_far = ReplySoFar(conversation_id, prompt_id)
         self._pieces = self._so_far._pieces
-        self._is_thinking = False
+        self._is_thinking = False  # the last thought goes on
         self._thought_from = (0.0, 0)  # when the last piece of a thought came, and the tokens written until then
         self._part_at = math.inf
 
@@ -107,11 +107,6 @@ class GrowingReply:
     @property
     def thoughts(self) -> tuple[Thought, ...]:
         return self._so_far.thoughts
-
-    @property
-    def is_thinking(self) -> bool:
-        """True if the last thought goes on."""
-        return self._is_thinking
 
     @property
     def is_part_due(self) -> bool:
@@ -216,7 +211,7 @@ def thoughts_of(pieces: Iterable[Piece]) -> tuple[Thought, ...]:
 
 
 def joined_runs(runs: Iterable[OriginRun]) -> tuple[OriginRun, ...]:
-    """The same, with neighbours of one origin joined."""
+    """The runs with neighbours of one origin joined."""
     joined: list[OriginRun] = []
     for run in runs:
         if joined and joined[-1].origin == run.origin:

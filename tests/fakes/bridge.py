@@ -38,7 +38,9 @@ class Asked:
 
     @property
     def taken(self) -> Any:
-        return self.args[0] if isinstance(self.args[0] if self.args else None, ReplyOrder) else self.call
+        """See `FakeBridge.take`."""
+        first = next(iter(self.args), None)
+        return first if isinstance(first, ReplyOrder) else self.call
 
     def answer(self, value: Any = None) -> None:
         self.request.future.set_result(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from engine.backend.server.figures import timings_of, usage_of
@@ -66,14 +66,10 @@ class ChatForm:
         return events
 
     def finish(self, number: int, ended: Answered) -> Sequence[bytes]:
-        return [*self._ending(number, ended)]
-
-    def _ending(self, number: int, ended: Answered) -> Iterable[bytes]:
         self._ended.append(ended)
         calls = self._calls(ended)
-        for place, call in enumerate(calls):
-            yield self._chunk(number, {"tool_calls": [{"index": place, **call}]})
-        yield self._chunk(number, {}, finish=_finish(ended, calls), more={"timings": timings_of(ended)})
+        chunks = [self._chunk(number, {"tool_calls": [{"index": place, **call}]}) for place, call in enumerate(calls)]
+        return [*chunks, self._chunk(number, {}, finish=_finish(ended, calls), more={"timings": timings_of(ended)})]
 
     def end(self) -> Sequence[bytes]:
         if not self._tells_usage:

@@ -73,8 +73,10 @@ class Job(Generic[T]):
         self._changed.set()
 
     def end(self, outcome: T | RequestRefused) -> None:
-        self._outcome = self._outcome or outcome
-        self._changed.set()
+        """The first outcome stands."""
+        if self._outcome is None:
+            self._outcome = outcome
+            self._changed.set()
 
 
 @dataclass

@@ -18,7 +18,7 @@ from engine.backend.server.desk import Desk, Job
 from engine.backend.server.reading import until_gone
 from engine.backend.server.refusals import RequestRefused
 from engine.values.asked import Answered, Asked
-from engine.values.growing_reply import Piece, ReplySoFar
+from engine.values.growing_reply import Piece, PieceReader, ReplySoFar
 from engine.values.serving import Asker
 
 _PING_S = 15  # of silence in a stream before a sign that it goes on
@@ -97,11 +97,10 @@ async def _stream(
                 if job.is_over:
                     answered(job)
             yield b"".join(form.begin(number, job.so_far.num_prompt_tokens))
-            num_pieces = 0
+            reader = PieceReader()
             while True:
-                is_over, so_far = job.is_over, job.so_far
-                events = form.add(number, so_far.since(num_pieces)) if so_far.num_pieces > num_pieces else ()
-                num_pieces = so_far.num_pieces
+                is_over, pieces = job.is_over, reader.new_in(job.so_far)
+                events = form.add(number, pieces) if pieces else ()
                 if is_over:
                     events = [*events, *form.finish(number, answered(job))]
                 if events:
