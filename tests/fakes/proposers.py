@@ -123,13 +123,15 @@ class FakeSlow(Proposer):
                 break
             if not worth.goes_on(chances):
                 break
-        reading_s, self.reading_s, self.unread = self.reading_s, 0.0, 1
+        reading_s, num_read = self.reading_s, self.unread if self.reading_s else 0
+        self.reading_s, self.unread = 0.0, 1
         return Draft(
             tuple(range(len(chances))),
             chances=tuple(chances),
             num_steps=num_steps + (reading_s > 0),
             drafter_s=num_steps * self.step_s + reading_s,
             reading_s=reading_s,
+            num_read=num_read,
             proposer=self.origin.key,
         )
 

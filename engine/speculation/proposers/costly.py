@@ -154,9 +154,8 @@ class CostlyProposer:
 
     def draft(self, context: Context, limit: int, worth: Worth) -> tuple[Draft, float]:
         """Returns a draft and the seconds that its guesses took. Raises ProposerFailed."""
-        unread = call(self.proposer, self.proposer.num_unread, context)
         draft = call(self.proposer, self.proposer.propose, context, limit, worth)
-        return draft, self.costs.learn(draft, unread)
+        return draft, self.costs.learn(draft)
 
     def paying(self, draft: Draft, longest: int, rate: float, least: int = 0) -> Draft:
         """Cuts a draft with branches to the part that gains most, of `least` to `longest` tokens if it has enough. What

@@ -24,6 +24,8 @@ _LEAST_SPACING, _MOST_SPACED = 48, 2.5  # the fewest, however little is known; a
 _TOLERATED = 0.01  # standard error of the speed of plain decoding, as a share of it
 _READ_SHARE = 1 / 8  # of a step, for reading one of many tokens at once
 _COST_MEMORY = 0.9
+_READ_PRIOR = 64  # tokens that what was expected of reading counts for
+_READ_MEMORY = 4096  # tokens: what the newest readings count for at most
 _LARGEST_SURPRISE = 2.0
 _HIGHEST_CHANCE = 0.8  # no text is guessed better for long, and costs are known to some tenths only
 
@@ -111,15 +113,18 @@ class StepCosts:
         self._is_given = is_given
         self.step_s = expected_s  # of guessing one token
         self.read_s = 0.0 if is_given else expected_s * _READ_SHARE  # of reading one of many
+        self._num_read = float(_READ_PRIOR)  # tokens that this was seen in
         self.can_pay = False  # whether guesses would be worth their time if nearly all were accepted
         self.weigh()
 
-    def learn(self, draft: Draft, num_unread: int) -> float:
+    def learn(self, draft: Draft) -> float:
         """Learns from a draft. Returns the seconds its guesses took, without reading what was written meanwhile."""
         if self._is_given:
             return self.step_s * draft.num_steps
-        if draft.reading_s > 0:
-            self.read_s += (1 - _COST_MEMORY) * (draft.reading_s / max(1, num_unread) - self.read_s)
+        if draft.num_read:
+            self._num_read = min(self._num_read + draft.num_read, _READ_MEMORY)
+            newest = min(1.0, draft.num_read / self._num_read)
+            self.read_s += newest * (draft.reading_s / draft.num_read - self.read_s)
         num_steps = draft.num_steps - (draft.reading_s > 0)
         seconds = draft.drafter_s - draft.reading_s
         if num_steps > 0:

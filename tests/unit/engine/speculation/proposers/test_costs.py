@@ -11,21 +11,22 @@ from engine.speculation.proposers.costs import RoundCosts, StepCosts
 FLAT = {1: 1.0, 16: 1.0}
 
 
-def drafted(num_steps: int, drafter_s: float, reading_s: float = 0.0) -> Draft:
-    return Draft((1,) * num_steps, num_steps=num_steps, drafter_s=drafter_s, reading_s=reading_s)
+def drafted(num_steps: int, drafter_s: float, reading_s: float = 0.0, num_read: int = 0) -> Draft:
+    tokens = (1,) * num_steps
+    return Draft(tokens, num_steps=num_steps, drafter_s=drafter_s, reading_s=reading_s, num_read=num_read)
 
 
 def test_what_a_guess_takes_is_expected_and_then_learned() -> None:
     costs = StepCosts(FixedCosts(FLAT), 0.2)
     assert costs.step_s == 0.2
     for _ in range(100):
-        assert costs.learn(drafted(4, 1.2), num_unread=1) == 1.2
+        assert costs.learn(drafted(4, 1.2)) == 1.2
     assert costs.step_s == pytest.approx(0.3, rel=0.01)
 
 
 def test_one_that_was_held_up_by_something_else_changes_little() -> None:
     costs = StepCosts(FixedCosts(FLAT), 0.2)
-    costs.learn(drafted(1, 90.0), num_unread=1)
+    costs.learn(drafted(1, 90.0))
     assert costs.step_s < 0.23
 
 
@@ -33,15 +34,25 @@ def test_reading_is_no_guessing() -> None:
     costs = StepCosts(FixedCosts(FLAT), 0.2)
     for _ in range(100):
         # The pass that read 50 tokens is a step too, but not one that guesses.
-        spent = costs.learn(drafted(4, 0.6 + 5.0, reading_s=5.0), num_unread=50)
+        spent = costs.learn(drafted(4, 0.6 + 5.0, reading_s=5.0, num_read=50))
         assert spent == pytest.approx(0.6)
     assert costs.step_s == pytest.approx(0.2)
     assert costs.read_s == pytest.approx(0.1, rel=0.01)
 
 
+@pytest.mark.parametrize("each_s", [0.002, 0.02, 0.2])
+def test_what_reading_takes_is_known_to_within_a_half_after_one_long_prompt(each_s: float) -> None:
+    costs = StepCosts(FixedCosts(FLAT), 0.2)
+    costs.learn(drafted(4, 0.6 + 1024 * each_s, reading_s=1024 * each_s, num_read=1024))
+    assert each_s / 2 < costs.read_s < 2 * each_s
+    for _ in range(10):  # in a later hour the machine is slower
+        costs.learn(drafted(4, 0.6 + 3072 * each_s, reading_s=3072 * each_s, num_read=1024))
+    assert costs.read_s == pytest.approx(3 * each_s, rel=0.1)
+
+
 def test_what_is_given_is_never_learned() -> None:
     costs = StepCosts(FixedCosts(FLAT), 0.1, is_given=True)
-    assert costs.learn(drafted(3, 90.0, reading_s=10.0), num_unread=9) == pytest.approx(0.3)
+    assert costs.learn(drafted(3, 90.0, reading_s=10.0, num_read=9)) == pytest.approx(0.3)
     assert (costs.step_s, costs.read_s) == (0.1, 0.0)
 
 
