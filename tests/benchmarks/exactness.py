@@ -86,6 +86,9 @@ class CachingDrafter:
         self._held = self._held[:num_kept]
 
     most_threads = 1
+    can_drop = False
+
+    def drop(self, start: int, end: int) -> None: ...
 
     def use_threads(self, num_threads: int) -> None: ...
 

@@ -65,6 +65,7 @@ class FakeDrafter:
         self.held: list[int] = []
         self.num_read = 0
         self.most_threads = 1
+        self.can_drop = True
         self.is_original = False  # nothing that was learned is in use
 
     @property
@@ -81,6 +82,11 @@ class FakeDrafter:
     def roll_back(self, num_kept: int) -> None:
         assert 0 <= num_kept <= len(self.held)
         del self.held[num_kept:]
+
+    def drop(self, start: int, end: int) -> None:
+        assert self.can_drop
+        assert 0 <= start <= end <= len(self.held)
+        del self.held[start:end]
 
     def use_threads(self, num_threads: int) -> None: ...
 

@@ -158,10 +158,10 @@ def neural_proposer(
     return TranslatedDrafter(FakeDrafter(logits, max_held), vocabulary, target, trie, cache, label=label)
 
 
-def sharing_proposer(target: Vocabulary, logits: Logits) -> SharedVocabularyDrafter:
+def sharing_proposer(target: Vocabulary, logits: Logits, max_held: int = 4096) -> SharedVocabularyDrafter:
     """Its drafter has the target's vocabulary."""
     pieces = [b"" if token in target.special else piece for token, piece in enumerate(target.pieces)]
-    return SharedVocabularyDrafter(FakeDrafter(logits), pieces, target)
+    return SharedVocabularyDrafter(FakeDrafter(logits, max_held), pieces, target)
 
 
 @cache

@@ -16,7 +16,7 @@ from engine.speculation.drafter.prompt_format import PromptFormat
 from engine.speculation.model.files.facts import TargetFacts, facts_of
 from engine.speculation.model.files.model_files import model_name
 from engine.speculation.model.interface import FloatRow, SpellingVocabulary
-from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.drafting_model import DraftingModel
 from engine.speculation.model.llama.preflight import preflight
 from engine.speculation.model.loading import check_memory, fitted
 from engine.values.config import TargetSettings
@@ -38,7 +38,7 @@ _logger = logging.getLogger("slipstream.drafters")
 class GgufDrafter:
     """Implements `drafter.interface.Drafter`. The model is freed with it."""
 
-    def __init__(self, model: LlamaCppTarget, adapters: Path | None = None) -> None:
+    def __init__(self, model: DraftingModel, adapters: Path | None = None) -> None:
         """Owns the model from here on. `adapters`: the folder for files of adapters that llama.cpp reads."""
         self._model = model
         self._adapters = adapters
@@ -84,6 +84,13 @@ class GgufDrafter:
 
     def roll_back(self, num_kept: int) -> None:
         self._model.roll_back(num_kept)
+
+    @property
+    def can_drop(self) -> bool:
+        return self._model.can_drop
+
+    def drop(self, start: int, end: int) -> None:
+        self._model.drop(start, end)
 
     def chance(self, probability: float) -> float:
         addition = self._addition
@@ -216,7 +223,7 @@ def load_gguf(
         raise
 
 
-def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTarget:
+def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> DraftingModel:
     found = facts_of(path)
     if found.problem:
         raise DrafterUnusable(found.problem)
@@ -225,9 +232,9 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> LlamaCppTar
     if not trusted:
         preflight(path, stop)
     try:
-        return LlamaCppTarget.load(path, name, fitted(path, settings), _ignore, stop, max_rows=_WITH_STATE)
+        return DraftingModel.load(path, name, fitted(path, settings), _ignore, stop, max_rows=_WITH_STATE)
     except CardsTooSmall:
-        return LlamaCppTarget.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=_WITH_STATE)
+        return DraftingModel.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=_WITH_STATE)
 
 
 def _most_held(found: TargetFacts) -> int:

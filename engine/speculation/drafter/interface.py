@@ -38,6 +38,13 @@ class Drafter(Protocol):
     def roll_back(self, num_kept: int) -> None:
         """Forgets all held tokens but the first `num_kept`."""
 
+    @property
+    def can_drop(self) -> bool:
+        """True if `drop` can be called."""
+
+    def drop(self, start: int, end: int) -> None:
+        """Forgets the held tokens from `start` to `end`, exclusive; those after them move forward, unread."""
+
     def chance(self, probability: float) -> float:
         """The chance that the likeliest token after the held ones, of that probability, is accepted: the probability
         itself, where nothing was learned about it."""

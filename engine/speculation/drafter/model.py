@@ -200,6 +200,21 @@ class LlamaDrafter:
             raise ValueError(f"cannot keep {num_kept} of {self.num_held} tokens")
         self.num_held = num_kept
 
+    can_drop = True
+
+    def drop(self, start: int, end: int) -> None:
+        """See `Drafter.drop`. Keys are turned back by as many positions as their tokens move."""
+        assert 0 <= start <= end <= self.num_held
+        num_dropped, num_moved = end - start, self.num_held - end
+        with torch.inference_mode():
+            cosine, sine = self._cosine[num_dropped], self._sine[num_dropped]  # [1, 2, head_dim / 2]
+            for keys, values in self._keys_and_values:
+                moved = keys.narrow(1, end, num_moved)
+                halves = moved.view(len(keys), num_moved, 2, -1)
+                keys.narrow(1, start, num_moved).copy_((halves * cosine - halves.flip(2) * sine).view_as(moved))
+                values.narrow(1, start, num_moved).copy_(values.narrow(1, end, num_moved).clone())
+        self.num_held -= num_dropped
+
     def use_threads(self, num_threads: int) -> None:
         self._num_threads = num_threads
 

@@ -16,13 +16,14 @@ from functools import lru_cache
 import numpy as np
 
 from engine.speculation.drafter.interface import Drafter, LogitRow
-from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain, common_prefix_length
+from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
 from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.proposers.blending import Blend, DraftOutlook, Hopes, blended, outlook_of
 from engine.speculation.proposers.catalogue import DRAFTER, RECALL
 from engine.speculation.proposers.interface import Context, SuppliedProposer, Worth
+from engine.speculation.proposers.window import ReadingWindow
 from engine.values.config import SamplingSettings
 from engine.values.conversations import ChatTurn
 from engine.values.drafters import UNNAMED_DRAFTER
@@ -33,7 +34,6 @@ _FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of t
 _MEASURING_S = 0.04  # about as long as timing takes, but for these turns
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _NEWEST_STEP = 0.05  # weight of the newest step
-_ROOM_SHARE = 8  # of what the drafter can hold, an eighth is for drafts
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
 _ALTERNATIVES = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of alternatives to the likeliest, borders between kinds
@@ -95,13 +95,12 @@ class DrafterProposer(SuppliedProposer):
         super().__init__(label)
         self._drafter = drafter
         self._turns: Sequence[ChatTurn] | None = None
-        self._compared: tuple[Sequence[ChatTurn] | None, bool] = None, False  # turns, and whether they begin as ours do
+        self._to_read: tuple[Sequence[ChatTurn], int, int] | None = None  # turns, where their reply starts, its prompt
         self._reply_start = 0
         self._is_over = False  # whether the last reply that was followed has ended
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
         self._last = -1  # of these
-        self._held: list[int] = []  # what the drafter holds
-        self._num_certain = 0  # of these, what it holds for good while the reply goes on
+        self._window = ReadingWindow(drafter)
         # Chances of guesses; weights of blends; chances of alternatives.
         self.calibration: Calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_ALTERNATIVE_PRIORS])
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
@@ -117,9 +116,9 @@ class DrafterProposer(SuppliedProposer):
         self._counts = context.learns and context.owner.drafts_from_chats  # else it is the original that guesses
         self._alternatives, self._most_branches = [], context.max_branches - 1
         ending = self._ending(self._follow(context), context)
-        if ending is None or not self._num_certain + len(ending.tokens):
+        if ending is None or not self._window.num_certain + len(ending.tokens):
             return NO_DRAFT
-        logits = self._catch_up(ending)
+        logits = self._read(self._window.unread(ending.tokens, ending.num_certain))
         if context.sampling.temperature == 0:
             return self._guess(logits, limit, worth, context)
         return self._sample(logits, limit, worth, context)
@@ -147,31 +146,41 @@ class DrafterProposer(SuppliedProposer):
         self._drafted, self._refused, self._alternatives = [], None, []
 
     def num_unread(self, context: Context) -> int:
-        known, begins_alike = self._compared
-        if context.turns is not known:
-            turns = self._turns
-            begins_alike = turns is not None and list(context.turns[: len(turns)]) == list(turns)
-            self._compared = context.turns, begins_alike
-        return max(0, len(context.tokens) + 1 - (self._num_followed if begins_alike else 0))
+        if self._goes_on_from_last(context):
+            return self._window.num_unread_after(len(context.tokens) + 1 - self._num_followed)
+        known = self._to_read
+        if known is None or known[0] is not context.turns or known[1] != context.reply_start:
+            num_of_prompt = self._window.num_unread_of(self._prompt_of(context))
+            known = self._to_read = context.turns, context.reply_start, num_of_prompt
+        return known[2] + len(context.tokens) + 1 - context.reply_start
 
     def measure_cost(self) -> float:
         self.step_s = measure_step(self._drafter)
         if self._drafter.num_held < len(self._held):
-            del self._held[self._drafter.num_held :]
+            self._window.forget_end()
             self._is_over = True  # what is missing is to be found again
         return self.step_s
 
     def end_reply(self) -> None:
         self._drafted, self._refused, self._alternatives, self._is_over = [], None, [], True
+        self._to_read = None
 
     def change_owner(self) -> None:
-        self._turns, self._compared, self._is_over = None, (None, False), True
-        self._held.clear()
+        self._turns, self._to_read, self._is_over = None, None, True
+        self._window.clear()
         self._drafter.roll_back(0)
 
+    @property
+    def _held(self) -> Sequence[int]:
+        return self._window.held
+
     @abstractmethod
-    def _begin(self, context: Context) -> int:
-        """Begins to follow another reply. Returns where in the target's tokens those begin that are read."""
+    def _prompt_of(self, context: Context) -> Sequence[int]:
+        """The conversation in the drafter's tokens, up to where the reply begins."""
+
+    @abstractmethod
+    def _begin(self, context: Context) -> None:
+        """Begins to follow another reply."""
 
     @abstractmethod
     def _ending(self, new: Sequence[int], context: Context) -> Ending | None:
@@ -219,12 +228,13 @@ class DrafterProposer(SuppliedProposer):
         """The tokens written since the last draft, which it should read."""
         start = self._num_followed
         if not self._goes_on_from_last(context):
-            start = self._begin(context)
-            self._turns, self._reply_start, self._is_over = context.turns, context.reply_start, False
-            self._compared = context.turns, True
-            self._num_certain = 0
+            start = context.reply_start
+            self._begin(context)
+            self._turns, self._reply_start, self._is_over = context.turns, start, False
+            self._to_read = None
+            self._window.begin()
             if self._drafter.refresh(is_original=not context.owner.drafts_from_chats):
-                self._held.clear()
+                self._window.clear()
         self._num_followed, self._last = len(context.tokens) + 1, context.pending
         return [*context.tokens[start:], context.pending] if start <= len(context.tokens) else ()
 
@@ -236,22 +246,6 @@ class DrafterProposer(SuppliedProposer):
         if place < len(context.tokens):
             return context.tokens[place] == self._last
         return place == len(context.tokens) and context.pending == self._last
-
-    def _catch_up(self, ending: Ending) -> LogitRow:
-        """Makes the drafter hold this, and returns the logits after it."""
-        size, num_certain, tokens = self._drafter.max_held, self._num_certain, ending.tokens
-        self._num_certain += ending.num_certain
-        num_wanted = num_certain + len(tokens)
-        if num_wanted > size - size // _ROOM_SHARE:  # half of it leaves, so that this is not to be done again soon
-            num_dropped = num_wanted - size // 2
-            tokens = [*self._held[:num_certain], *tokens][num_dropped:]
-            num_certain, self._num_certain = 0, max(0, self._num_certain - num_dropped)
-        num_alike = num_certain + common_prefix_length(self._held[num_certain:], tokens)
-        self._drafter.roll_back(min(num_alike, num_certain + len(tokens) - 1))
-        num_kept = self._drafter.num_held
-        unread = [*self._held[num_kept:num_certain], *tokens[max(0, num_kept - num_certain) :]]
-        del self._held[num_kept:]
-        return self._read(unread)
 
     def _read(self, tokens: list[int]) -> LogitRow:
         began = time.perf_counter()
@@ -266,7 +260,7 @@ class DrafterProposer(SuppliedProposer):
         elif len(tokens) == 1:
             self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         self._num_passes += 1
-        self._held += tokens
+        self._window.held += tokens
         return logits
 
     def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> DraftOutlook:

@@ -41,6 +41,7 @@ class SharedVocabularyDrafter(DrafterProposer):
     ) -> None:
         """`pieces`: the drafter's tokens as bytes, empty for special ones; see `shares_vocabulary`."""
         super().__init__(drafter, label)
+        self._unread_prompt: list[int] = []
         self._num_tokens = len(pieces)
         texts = _texts(target)
         # Added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
@@ -49,11 +50,14 @@ class SharedVocabularyDrafter(DrafterProposer):
             if not piece or token >= len(texts) or texts[token] != piece:
                 self._mask[token] = -np.inf
 
-    def _begin(self, context: Context) -> int:  # noqa: ARG002
-        return 0
+    def _prompt_of(self, context: Context) -> list[int]:
+        return self._known(context.tokens[: context.reply_start])
+
+    def _begin(self, context: Context) -> None:
+        self._unread_prompt = self._prompt_of(context)
 
     def _ending(self, new: Sequence[int], context: Context) -> Ending:
-        certain = self._known(new)
+        certain, self._unread_prompt = [*self._unread_prompt, *self._known(new)], []
         return Ending([*certain, *self._known(context.ahead)], len(certain))
 
     def _known(self, tokens: Sequence[int]) -> list[int]:

@@ -62,7 +62,7 @@ class TranslatedDrafter(DrafterProposer):
         self._vocabulary = vocabulary
         self._target = target
         self._speller = Speller(target.pieces, target.silent, vocabulary.pieces)
-        self._prompt: list[int] = []  # the turns, in the drafter's tokens
+        self._prompt: tuple[Sequence[ChatTurn], list[int]] = (), []  # turns, and these in the drafter's tokens
         self._begin_reply()
 
     def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:
@@ -73,29 +73,40 @@ class TranslatedDrafter(DrafterProposer):
         if self._cache is not None:
             self._store(self._cache.take_changes())
 
-    def _begin(self, context: Context) -> int:
-        if self._turns is None or list(context.turns) != list(self._turns):
-            self._prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
+    def change_owner(self) -> None:
+        super().change_owner()
+        self._prompt = (), []
+
+    def _prompt_of(self, context: Context) -> list[int]:
+        turns, prompt = self._prompt
+        if not prompt or (context.turns is not turns and list(context.turns) != list(turns)):
+            prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
+        self._prompt = context.turns, prompt
+        return prompt
+
+    def _begin(self, context: Context) -> None:
+        self._prompt_of(context)
         if self._offered:
             self._taught, self._cache, self._store = self._offered.pop()
         self._trie = self._taught if context.owner.drafts_from_chats else self._untaught()
         self._begin_reply(context.learns)
-        return context.reply_start
 
     def _untaught(self) -> StringTrie:
         self._plain = self._plain or self._taught.untaught()
         return self._plain
 
     def _newest(self, turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-        """The end of a conversation that is far longer than what the drafter can hold."""
+        """The end of a conversation that is far longer than what the drafter can hold. It begins at the same place for
+        many replies, so that what is held of it is found again."""
         room = _CHARACTERS_PER_TOKEN * self._drafter.max_held
+        spare, grid = sum(len(turn.text) for turn in turns) - room, room // 2
+        num_left_out = -(-spare // grid) * grid if spare > 0 else 0
         kept: list[ChatTurn] = []
-        for turn in reversed(turns):
-            kept.append(replace(turn, text=turn.text[-room:]))
-            room -= len(turn.text)
-            if room <= 0:
-                break
-        return kept[::-1]
+        for turn in turns:
+            if num_left_out < len(turn.text) or not num_left_out:
+                kept.append(replace(turn, text=turn.text[num_left_out:]))
+            num_left_out = max(0, num_left_out - len(turn.text))
+        return kept
 
     def _begin_reply(self, learns: bool = True) -> None:
         self._tail = ReplyTail(self._vocabulary)  # the target's tokens so far, in the drafter's
@@ -117,7 +128,7 @@ class TranslatedDrafter(DrafterProposer):
             return None
         certain = tail.tokens[num_given or 0 : tail.num_settled]
         if num_given is None:
-            certain = self._prompt + certain
+            certain = self._prompt[1] + certain
         self._num_given = tail.num_settled
         return Ending([*certain, *unsettled], len(certain))
 

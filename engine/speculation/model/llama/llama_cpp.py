@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope
 
 _FULL = template("The model's context is full; start a new chat or choose a larger context size.")
 _WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
-_SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
+SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
 
 
 def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
@@ -100,7 +100,7 @@ class LlamaCppTarget(LoadedModel):
         try:
             super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
             for row in range(MAX_TOKENS):
-                self._batch.seq_id[row][0] = _SEQUENCE
+                self._batch.seq_id[row][0] = SEQUENCE
             self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS}
             self._clear()
             if lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE:  # others have one state for all tokens
@@ -127,7 +127,7 @@ class LlamaCppTarget(LoadedModel):
         max_rows: int = MAX_ROWS,
         is_trial: bool = False,
         projector: Path | None = None,
-    ) -> LlamaCppTarget:
+    ) -> Self:
         """Loads a GGUF file; a pass returns at most `max_rows` of logits. `is_trial`: see `open_model`. `projector`:
         the file with which it sees, opened with the first picture. Raises TargetMissing, TargetUnsupported,
         TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
@@ -182,7 +182,7 @@ class LlamaCppTarget(LoadedModel):
         finally:
             self._batch_num_sequences[:count] = 1
             for row in range(count):
-                self._batch.seq_id[row][0] = _SEQUENCE
+                self._batch.seq_id[row][0] = SEQUENCE
         self.num_held += 1
         self._num_shared[1 : len(branches[0])] = [self.num_held] * (len(branches[0]) - 1)
         self._num_revocable = 0
@@ -192,11 +192,11 @@ class LlamaCppTarget(LoadedModel):
     def keep_branch(self, places: Sequence[int]) -> None:
         winners = self._branches[places[-1] + 1 if places else 0]
         first, end = self.num_held, self.num_held + len(places)
-        if _SEQUENCE in winners:
-            lib.llama_memory_seq_rm(self._memory, _SEQUENCE, end, -1)
+        if SEQUENCE in winners:
+            lib.llama_memory_seq_rm(self._memory, SEQUENCE, end, -1)
         else:
-            lib.llama_memory_seq_rm(self._memory, _SEQUENCE, first, -1)
-            lib.llama_memory_seq_cp(self._memory, winners[0], _SEQUENCE, first, end)
+            lib.llama_memory_seq_rm(self._memory, SEQUENCE, first, -1)
+            lib.llama_memory_seq_cp(self._memory, winners[0], SEQUENCE, first, end)
         self._unshare(first)
         self.num_held, self._branches = end, []
 
@@ -224,7 +224,7 @@ class LlamaCppTarget(LoadedModel):
             return True
         # llama.cpp would also take back what it has kept no state of, and go on from another one.
         can = num_kept == 0 or self.limits.rolls_back_freely or self.num_held - num_kept <= self._num_revocable
-        if can and lib.llama_memory_seq_rm(self._memory, _SEQUENCE, num_kept, -1):
+        if can and lib.llama_memory_seq_rm(self._memory, SEQUENCE, num_kept, -1):
             self._unshare(num_kept)
             self.num_held, self._num_revocable = num_kept, 0
             return True
@@ -254,10 +254,10 @@ class LlamaCppTarget(LoadedModel):
         if start == end:
             return None
         if (start, end) == (0, self.num_held):
-            return self._save(_SEQUENCE, start, end)
+            return self._save(SEQUENCE, start, end)
         assert self.saves_parts
         with self._aside() as sequence:
-            lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, start, end)
+            lib.llama_memory_seq_cp(self._memory, SEQUENCE, sequence, start, end)
             return self._save(sequence, start, end)
 
     def restore_part(self, saved: SavedPart, end: int) -> bool:
@@ -265,25 +265,25 @@ class LlamaCppTarget(LoadedModel):
         self._num_revocable = 0
         if saved.start == 0 and end == saved.end:
             self._clear()
-            is_done = self._restore(saved, _SEQUENCE)
+            is_done = self._restore(saved, SEQUENCE)
         else:
             assert self.saves_parts
             assert saved.start <= self.num_held < end <= saved.end
             with self._aside() as sequence:
                 is_done = self._restore(saved, sequence)
                 if is_done:
-                    lib.llama_memory_seq_cp(self._memory, sequence, _SEQUENCE, self.num_held, end)
+                    lib.llama_memory_seq_cp(self._memory, sequence, SEQUENCE, self.num_held, end)
         if is_done and self._reaches(end):
             self.num_held = end
             return True
-        self.num_held = max(self.num_held, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        self.num_held = max(self.num_held, lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1)
         self.roll_back(0)
         return False
 
     def _reaches(self, end: int) -> bool:
         """True if it holds what comes before the place `end`. If positions have several dimensions, a picture takes up
         only the first of its places."""
-        reached: int = lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1
+        reached: int = lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1
         has_dimensions = lib.llama_model_rope_type(self._model) in _WITH_DIMENSIONS
         return self.num_held < reached <= end if has_dimensions else reached == end
 
@@ -405,7 +405,7 @@ class LlamaCppTarget(LoadedModel):
         """Has the first `num_sequences` sequences hold what is held. Only what is new is copied, and of that only its
         places."""
         for sequence in range(1, num_sequences):
-            lib.llama_memory_seq_cp(self._memory, _SEQUENCE, sequence, self._num_shared[sequence], self.num_held)
+            lib.llama_memory_seq_cp(self._memory, SEQUENCE, sequence, self._num_shared[sequence], self.num_held)
             self._num_shared[sequence] = self.num_held
         self._num_sharing = max(self._num_sharing, num_sequences)
 
@@ -437,7 +437,7 @@ class LlamaCppTarget(LoadedModel):
         """Drops what a failed pass left behind, then raises."""
         held_before = self.num_held
         self._unshare(held_before)
-        self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, _SEQUENCE) + 1)
+        self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1)
         self._num_revocable = 0
         self.roll_back(held_before)
         raise_failure(result, _FULL)

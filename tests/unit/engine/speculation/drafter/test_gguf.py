@@ -155,6 +155,26 @@ def test_it_reads_and_takes_back(starter_drafter: tuple[GgufDrafter, GgufVocabul
 
 
 @pytest.mark.starter
+def test_what_follows_a_part_that_is_dropped_moves_forward_unread(
+    starter_drafter: tuple[GgufDrafter, GgufVocabulary],
+) -> None:
+    drafter, vocabulary = starter_drafter
+    text = " ".join(f"On day {day} the boat leaves at {day + 4} with {day * 3} people." for day in range(30))
+    tokens = vocabulary.encode(text.encode())
+    assert tokens is not None
+    assert drafter.can_drop
+    drafter.roll_back(0)
+    drafter.read(tokens[:-4])
+    drafter.drop(20, 150)
+    assert drafter.num_held == len(tokens) - 134
+    moved = drafter.read(tokens[-4:]).copy()
+    drafter.roll_back(0)
+    fresh = drafter.read([*tokens[:20], *tokens[150:]]).copy()
+    assert moved.argmax() == fresh.argmax()
+    assert (moved - fresh).std() < 0.3 * fresh.std()
+
+
+@pytest.mark.starter
 def test_steps_use_the_threads_that_suit_them_and_prompts_all(
     starter_drafter: tuple[GgufDrafter, GgufVocabulary],
 ) -> None:

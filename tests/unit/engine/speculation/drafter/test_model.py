@@ -96,6 +96,25 @@ def test_after_rolling_back_another_text_is_read_as_if_nothing_had_been(pair: tu
     np.testing.assert_allclose(drafter.read(other[17:]), reference_logits(model, other)[-1].numpy(), atol=_CLOSE)
 
 
+_LINEAR = {"rope_type": "linear", "factor": 4.0, "rope_theta": 10_000.0}
+
+
+@pytest.mark.parametrize("parameters", [{"rope_type": "default", "rope_theta": 10_000.0}, _LINEAR, _LLAMA3])
+def test_what_moves_forward_is_as_if_it_had_been_read_there(parameters: dict[str, Any], tmp_path: Path) -> None:
+    """With one layer: in later ones, keys keep what was seen of the dropped tokens."""
+    model = random_llama(num_hidden_layers=1, rope_parameters=parameters)
+    drafter = load_drafter(save(model, tmp_path), "cpu", form=WeightForm.DENSE).model
+    assert drafter.can_drop
+    tokens = _tokens(200)
+    for start, end in ((3, 90), (10, 30), (0, 7)):
+        drafter.roll_back(0)
+        drafter.read(tokens)
+        drafter.drop(start, end)
+        assert drafter.num_held == len(tokens) - (end - start)
+        left = [*tokens[:start], *tokens[end:], 7, 8]
+        np.testing.assert_allclose(drafter.read(left[-2:]), reference_logits(model, left)[-1].numpy(), atol=_CLOSE)
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 40) | st.just(290)), min_size=1, max_size=6), st.randoms())
 def test_any_sequence_of_reading_and_rolling_back_ends_as_one_fresh_read(

