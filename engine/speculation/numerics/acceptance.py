@@ -44,9 +44,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from engine.speculation.native.rows import Probabilities
 from engine.speculation.numerics.draft import Draft, DraftPath, Verdict
 from engine.speculation.numerics.likeliest import Ids
-from engine.speculation.numerics.sampling import Dice, Distribution, Probabilities
+from engine.speculation.numerics.sampling import Dice, Distribution
 from engine.speculation.numerics.string_trie import StringTrie, TrieNode
 
 # The target's distribution: at 0 the one before the draft, at n + 1 the one after its token at place n.

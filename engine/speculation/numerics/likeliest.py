@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from engine.speculation.native import rows
 from engine.values.errors import TargetUnusable
 from engine.values.learned import VerifiedReply
 from engine.values.replies import TokenLog
@@ -17,103 +18,40 @@ from engine.values.replies import TokenLog
 LogitRow = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.int64]
 
-_GROUP_SIZE = 64  # logits that one maximum stands for
-_CHUNK_SIZE = 16_384  # logits: a part of the row that stays in the processor's cache
-_MOST_HEAPS = 64
-_MOST_OUTLINES = 64  # that are kept: some 4 KB each
 NUM_NOTED = 16  # tokens of a distribution: those beyond are hardly ever drafted
 
 Logs = npt.NDArray[np.float64]
 
 
-class Outline:
-    """Copies of the groups of a row that may hold its largest logits. It outlives the row, so that most of the work can
-    wait: in a round the processor's caches hold the weights of the target, and every step is slow."""
-
-    __slots__ = ("_bound", "_columns", "_inside", "_num_groups", "_rest", "count")
-
-    def __init__(self, logits: LogitRow, count: int) -> None:
-        """`count`: how many of the largest may be asked for. Raises TargetUnusable.
-
-        These are at least a bound taken from the maxima of groups, so that few groups need to be looked into.
-        """
-        self.count = count
-        self._num_groups = len(logits) // _GROUP_SIZE
-        num_grouped = self._num_groups * _GROUP_SIZE
-        groups = logits[:num_grouped].reshape(_GROUP_SIZE, self._num_groups)  # a group is a column
-        maxima = groups.max(axis=0)
-        self._rest = logits[num_grouped:].copy()
-        check_finite((np.append(maxima, self._rest) if len(self._rest) else maxima).max())
-        self._bound = _reached(maxima, count) if count <= self._num_groups else np.float32(-np.inf)
-        self._columns = (maxima >= self._bound).nonzero()[0]
-        self._inside = groups.take(self._columns, axis=1).ravel()
-
-    def best(self) -> tuple[int, np.float32]:
-        if len(self._rest):
-            ids, values = self.largest(1)
-            return int(ids[0]), values[0]
-        place = int(self._inside.argmax())
-        row, of_columns = divmod(place, len(self._columns))
-        return row * self._num_groups + int(self._columns[of_columns]), self._inside[place]
-
-    def largest(self, count: int) -> tuple[Ids, LogitRow]:
-        places = np.flatnonzero(self._inside >= self._bound)
-        rows, of_columns = np.divmod(places, len(self._columns))
-        ids, values = rows * self._num_groups + self._columns[of_columns], self._inside[places]
-        if len(self._rest):
-            places = np.flatnonzero(self._rest >= self._bound)
-            ids = np.concatenate((ids, self._num_groups * _GROUP_SIZE + places))
-            values = np.concatenate((values, self._rest[places]))
-        ids, values = descending(ids, values)
-        return ids[:count], values[:count]
-
-
 class RowScan:
     """The largest logits of a row, which is read once for all who need them, and must not change meanwhile."""
 
-    __slots__ = ("_at_least", "_outline", "logits")
+    __slots__ = ("_at_least", "_found", "logits")
 
     def __init__(self, logits: LogitRow, at_least: int = 0) -> None:
         """`logits`: shape (vocabulary,). `at_least`: the number of largest logits that will be asked for sooner or
         later."""
         self.logits = logits
         self._at_least = at_least
-        self._outline: Outline | None = None
+        self._found: tuple[Ids, LogitRow] | None = None
 
     def best(self) -> tuple[int, np.float32]:
         """The largest one's token, the lowest of equal ones, and its logit. Raises TargetUnusable."""
-        if self._outline is None and not self._at_least:
-            best = int(self.logits.argmax())
+        if self._found is None and not self._at_least:
+            best = rows.best(self.logits)
             check_finite(self.logits[best])
             return best, self.logits[best]
-        return self.outline(1).best()
+        ids, values = self.largest(1)
+        return int(ids[0]), values[0]
 
     def largest(self, count: int) -> tuple[Ids, LogitRow]:
         """The `count` largest logits and the ids of their tokens, largest first and of equal ones the lowest id first,
         as argmax has it. Raises TargetUnusable."""
-        return self.outline(count).largest(count)
-
-    def outline(self, count: int) -> Outline:
-        """An outline of at least the `count` largest. Raises TargetUnusable."""
-        if self._outline is None or self._outline.count < count:
-            self._outline = Outline(self.logits, max(count, self._at_least))
-        return self._outline
-
-
-def _reached(values: LogitRow, count: int) -> np.float32:
-    """A value that at least `count` of them reach, and not many more."""
-    bound: np.float32
-    if count > _MOST_HEAPS:
-        bound = np.partition(values, -count)[-count]
-    else:  # dealt out to that many heaps, the largest of each; in a round this takes half the time
-        bound = values[: len(values) // count * count].reshape(-1, count).max(axis=0).min()
-    return bound
-
-
-def descending(ids: Ids, values: LogitRow) -> tuple[Ids, LogitRow]:
-    """Sorts by value, largest first and equal ones in the order given."""
-    order = np.argsort(-values, kind="stable")
-    return ids[order], values[order]
+        found = self._found
+        if found is None or len(found[0]) < min(count, len(self.logits)):
+            found = self._found = rows.largest(self.logits, max(count, self._at_least))
+            check_finite(found[1][0])
+        return found[0][:count], found[1][:count]
 
 
 def check_finite(maximum: np.float32) -> None:
@@ -133,14 +71,7 @@ def likeliest(logits: LogitRow, count: int) -> tuple[npt.NDArray[np.int32], npt.
 
 def log_sum_exp(logits: LogitRow, maximum: np.float32) -> float:
     """The logarithm of the sum of exponentials of a row whose largest logit is known."""
-    buffer = np.empty(min(_CHUNK_SIZE, len(logits)), np.float32)
-    total = 0.0
-    for start in range(0, len(logits), _CHUNK_SIZE):
-        chunk = logits[start : start + _CHUNK_SIZE]
-        weights = buffer[: len(chunk)]
-        np.exp(np.subtract(chunk, maximum, out=weights), out=weights)
-        total += float(weights.sum())
-    return float(maximum) + math.log(total)
+    return float(maximum) + math.log(rows.sum_of_exponentials(logits, float(maximum)))
 
 
 class DistributionNotes:
@@ -150,36 +81,27 @@ class DistributionNotes:
         """`temperature`: the one that the reply is written at."""
         self._temperature = temperature
         self._tokens: list[int] = []
-        self._outlines: list[Outline] = []  # of the last rows
-        self._likeliest: list[Ids] = []  # of those before
+        self._likeliest: list[Ids] = []
         self._logits: list[LogitRow] = []
 
     def note(self, token: int, row: RowScan) -> None:
         """`token` was written; its distribution was made of `row`."""
         self._tokens.append(token)
-        self._outlines.append(row.outline(NUM_NOTED))
-        if len(self._outlines) >= _MOST_OUTLINES:
-            self._look_into_outlines()
+        ids, values = row.largest(NUM_NOTED)
+        self._likeliest.append(ids)
+        self._logits.append(values)
 
     def first(self, num_tokens: int) -> VerifiedReply | None:
         """The notes of the first `num_tokens` tokens; None where there are none."""
         tokens = self._tokens[:num_tokens]
         if not tokens:
             return None
-        self._look_into_outlines()
         logits = np.stack(self._logits[: len(tokens)])
         # As if there were no other tokens: their total would take another pass over the whole row.
         weights = np.exp(logits - logits[:, :1])
         logs = np.log(weights / weights.sum(1, keepdims=True), where=weights > 0, out=np.full_like(weights, -np.inf))
         likeliest = np.stack(self._likeliest[: len(tokens)]).astype(np.int32)
         return VerifiedReply(np.array(tokens, np.int32), likeliest, logs.astype(np.float16), self._temperature)
-
-    def _look_into_outlines(self) -> None:
-        for outline in self._outlines:
-            ids, values = outline.largest(NUM_NOTED)
-            self._likeliest.append(ids)
-            self._logits.append(values)
-        self._outlines.clear()
 
 
 class TokenLogs:

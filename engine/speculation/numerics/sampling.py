@@ -20,12 +20,12 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from engine.speculation.numerics.likeliest import Ids, LogitRow, RowScan, descending
+from engine.speculation.native import rows
+from engine.speculation.native.rows import Probabilities
+from engine.speculation.numerics.likeliest import Ids, LogitRow, RowScan
 from engine.speculation.numerics.rules import Rules
 from engine.values.config import SamplingSettings
 from engine.values.errors import SettingInvalid
-
-Probabilities = npt.NDArray[np.float64]
 
 Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,): the tokens that may come
 
@@ -106,11 +106,13 @@ def distribution_of(
         values = row.logits.astype(np.float64)
         values -= row.best()[1]
         return Distribution(_all_ids(len(values)), _chances(values, settings))
-    ids, values = _candidates(row, settings)
-    if settings.min_p > 0:
-        count = np.count_nonzero(values >= values[0] + np.log(settings.min_p))
-        ids, values = ids[:count], values[:count]
-    probabilities = _chances(values - values[0], settings)
+    ids, logits, top_p = _candidates(row, settings)
+    log_min_p = math.log(settings.min_p) if settings.min_p > 0 else -math.inf
+    probabilities = rows.chances(logits, settings.temperature, top_p, log_min_p)
+    ids = ids[: len(probabilities)]
+    if settings.xtc_probability or settings.temperature_range:
+        values = logits[: len(ids)].astype(np.float64)
+        probabilities = _chances(values - values[0], settings)
     if settings.xtc_probability:  # the likeliest may have become less likely
         order = np.argsort(-probabilities, kind="stable")
         ids, probabilities = ids[order], probabilities[order]
@@ -198,56 +200,33 @@ def _penalised(logits: LogitRow, settings: SamplingSettings, history: Sequence[i
     return penalised
 
 
-def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, Probabilities]:
-    """The tokens that top-n-sigma, top-k and top-p leave, and their logits in double precision, likeliest first.
-    Without any of the three, a few more than min-p leaves."""
-    least = -math.inf
+def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, LogitRow, float]:
+    """The tokens that top-n-sigma and top-k leave, and their logits, likeliest first; and what top-p is still to leave
+    of these. Without any of the three, a few more than min-p leaves."""
     if settings.top_n_sigma:  # the standard deviation of the logits that are not masked
         deviation = float(row.logits[row.logits > -np.inf].std(dtype=np.float64))
         least = float(row.best()[1]) - settings.top_n_sigma * deviation
-    if settings.top_k > 0 or settings.top_n_sigma:
-        ids, values = _top(row, settings.top_k) if settings.top_k > 0 else _reaching(row, least)
-        ids, values = ids[values >= least], values[values >= least]
-        count = _num_reaching(_softmax(values), settings.top_p) if settings.top_p < 1 else len(ids)
-        return ids[:count], values[:count]
+        ids, logits = rows.reaching(row.logits, least) if settings.top_k == 0 else row.largest(settings.top_k)
+        count = max(1, np.count_nonzero(logits >= least))
+        return ids[:count], logits[:count], settings.top_p
+    if settings.top_k > 0:
+        return *row.largest(settings.top_k), settings.top_p
     if settings.top_p < 1:
-        return _nucleus(row, settings.top_p)
+        return *_nucleus(row, settings.top_p), 1.0
     # A little less than min-p's bound: it is applied in double precision.
-    return _reaching(row, float(row.best()[1]) + math.log(settings.min_p) - 1e-3)
+    return *rows.reaching(row.logits, float(row.best()[1]) + math.log(settings.min_p) - 1e-3), 1.0
 
 
-def _reaching(row: RowScan, least: float) -> tuple[Ids, Probabilities]:
-    ids = np.flatnonzero(row.logits >= least)
-    ids, logits = descending(ids, row.logits[ids])
-    return ids, logits.astype(np.float64)
-
-
-def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, Probabilities]:
+def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, LogitRow]:
     """The smallest set of likeliest tokens that reaches `top_p`, without sorting the whole row."""
     size, num_tokens = 256, len(row.logits)
-    ids, values = _top(row, size)
-    maximum = values[0]
-    total = float(np.exp(row.logits - np.float32(maximum)).sum(dtype=np.float64))
+    ids, logits = row.largest(size)
+    maximum = float(logits[0])
+    total = rows.sum_of_exponentials(row.logits, maximum)
     while True:
-        probabilities = np.exp(values - maximum) / total
-        if size >= num_tokens or probabilities.sum() >= top_p:
-            count = _num_reaching(probabilities, top_p)
-            return ids[:count], values[:count]
+        shares = np.cumsum(np.exp(logits.astype(np.float64) - maximum) / total)
+        if size >= num_tokens or shares[-1] >= top_p:
+            count = int(np.searchsorted(shares, top_p)) + 1
+            return ids[:count], logits[:count]
         size *= 8
-        ids, values = _top(row, size)
-
-
-def _top(row: RowScan, count: int) -> tuple[Ids, Probabilities]:
-    ids, values = row.largest(min(count, len(row.logits)))
-    return ids, values.astype(np.float64)
-
-
-def _num_reaching(probabilities: Probabilities, share: float) -> int:
-    """How many of the likeliest are needed to reach `share`; at least one."""
-    return min(int(np.searchsorted(np.cumsum(probabilities), share)) + 1, len(probabilities))
-
-
-def _softmax(values: Probabilities) -> Probabilities:
-    weights: Probabilities = np.exp(values - values[0])
-    probabilities: Probabilities = weights / weights.sum()
-    return probabilities
+        ids, logits = row.largest(size)
