@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.speculation.drafter.interface import LogitRow
+from engine.speculation.native import rows
 from engine.speculation.numerics.habits import Expected
 from engine.speculation.numerics.string_trie import StringTrie
 
@@ -45,6 +46,7 @@ class DraftOutlook:
     """The logits that the next draft token is taken from."""
 
     logits: LogitRow  # shape (vocabulary,)
+    likeliest: int
     total: float  # log of the sum of their exponentials
     blend: Blend | None = None  # None: the drafter's alone
 
@@ -53,8 +55,8 @@ class DraftOutlook:
 
 
 def outlook_of(logits: LogitRow) -> DraftOutlook:
-    best = logits.max()
-    return DraftOutlook(logits, float(best) + math.log(float(np.exp(logits - best).sum())))
+    """The logits alone; their total is finite if they are numbers."""
+    return DraftOutlook(logits, *rows.outlook(logits))
 
 
 def blended(outlook: DraftOutlook, hopes: Hopes, weight: float) -> DraftOutlook:
@@ -66,7 +68,7 @@ def blended(outlook: DraftOutlook, hopes: Hopes, weight: float) -> DraftOutlook:
     logits = outlook.logits.copy()
     logits[tokens] = np.log(ours + theirs) + outlook.total
     shares = dict(zip(tokens, (theirs / (ours + theirs)).tolist(), strict=True))
-    return DraftOutlook(logits, outlook.total - math.log(left), Blend(hopes.kind, shares))
+    return DraftOutlook(logits, rows.best(logits), outlook.total - math.log(left), Blend(hopes.kind, shares))
 
 
 def hopes_at(

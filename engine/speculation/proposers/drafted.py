@@ -12,10 +12,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-
-import numpy as np
+from itertools import islice
 
 from engine.speculation.drafter.interface import Drafter, LogitRow
+from engine.speculation.native import rows
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
@@ -37,6 +37,7 @@ _NEWEST_STEP = 0.05  # weight of the newest step
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
 _PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
 _ALTERNATIVES = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of alternatives to the likeliest, borders between kinds
+_LEAST_ALTERNATIVE = math.log(_ALTERNATIVES[0]) - 1e-3  # with room for rounding
 _ALTERNATIVE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
 _FIRST_ALTERNATIVE = len(_PRIORS) + NUM_KINDS  # of these kinds
 _MOST_ALTERNATIVES = 2  # at one place
@@ -94,6 +95,7 @@ class DrafterProposer(SuppliedProposer):
         """The drafter is this proposer's alone. `label`: what sentences call it."""
         super().__init__(label)
         self._drafter = drafter
+        self._seen: DraftOutlook | None = None  # the row that it computed last
         self._turns: Sequence[ChatTurn] | None = None
         self._to_read: tuple[Sequence[ChatTurn], int, int] | None = None  # turns, where their reply starts, its prompt
         self._reply_start = 0
@@ -251,7 +253,8 @@ class DrafterProposer(SuppliedProposer):
         began = time.perf_counter()
         logits = self._drafter.read(tokens)
         seconds = time.perf_counter() - began
-        if not math.isfinite(logits.max()):  # one that is no number is the largest
+        self._seen = outlook_of(logits)
+        if not math.isfinite(self._seen.total):
             raise DrafterUnusable("{label} does not compute numbers; choose another drafter.", label=self.label)
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
@@ -266,7 +269,9 @@ class DrafterProposer(SuppliedProposer):
     def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> DraftOutlook:
         """The logits to draft from: the drafter's distribution, blended with what is expected where that may matter.
         `hopes` is given the drafter's likeliest token."""
-        outlook, likeliest = outlook_of(logits), int(logits.argmax())
+        seen = self._seen
+        outlook = seen if seen is not None and seen.logits is logits else outlook_of(logits)
+        likeliest = outlook.likeliest
         found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
         if found is None:
             return outlook
@@ -283,16 +288,14 @@ class DrafterProposer(SuppliedProposer):
         wanted."""
         if not self._most_branches or outlook.probability(likeliest) > 1 - _ALTERNATIVES[0]:
             return
-        logits = outlook.logits.copy()
-        logits[[likeliest, *others]] = -np.inf
-        for _ in range(_MOST_ALTERNATIVES):
-            found = int(logits.argmax())
+        ids, _ = rows.reaching(outlook.logits, outlook.total + _LEAST_ALTERNATIVE)
+        beside = (token for token in ids.tolist() if token != likeliest and token not in others)
+        for found in islice(beside, _MOST_ALTERNATIVES):
             kind = bisect_right(_ALTERNATIVES, outlook.probability(found)) - 1
             if kind < 0:
                 break
             if (token := self._alone(found)) is not None:
                 self._alternatives.append(_Alternative(place, token, _FIRST_ALTERNATIVE + kind))
-            logits[found] = -np.inf
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
         """Returns whether that guess belongs at the next place of the draft; notes it as refused otherwise."""
