@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from llama_cpp import llama_cpp as lib
 
-from engine.speculation.model.llama.llama_cpp import SEQUENCE, LlamaCppTarget
+from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.model.llama.sequences import HELD
 
 
 class DraftingModel(LlamaCppTarget):
@@ -21,8 +22,8 @@ class DraftingModel(LlamaCppTarget):
         assert self.can_drop
         assert 0 <= start <= end <= self.num_held
         self._drop_tree()
-        self._unshare(start)
-        lib.llama_memory_seq_rm(self._memory, SEQUENCE, start, end)
-        lib.llama_memory_seq_add(self._memory, SEQUENCE, end, -1, start - end)
+        self._sequences.unshare(start)
+        lib.llama_memory_seq_rm(self._memory, HELD, start, end)
+        lib.llama_memory_seq_add(self._memory, HELD, end, -1, start - end)
         self.num_held -= end - start
         self._num_revocable = 0

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-import psutil
 from llama_cpp import llama_cpp as lib
 
-from engine.speculation.model.files.architecture import num_copies, state_bytes
 from engine.speculation.model.interface import (
     FloatRows,
     Interrupted,
@@ -31,15 +27,11 @@ from engine.speculation.model.interface import (
     TargetLimits,
 )
 from engine.speculation.model.llama.loaded_model import LoadedModel, raise_failure
-from engine.speculation.model.llama.opening import (
-    context_parameters,
-    number_of,
-    open_context,
-    open_model,
-)
+from engine.speculation.model.llama.opening import open_context, open_model, parameters_of_one
 from engine.speculation.model.llama.passes import tested_features
 from engine.speculation.model.llama.projector import Projector, SeeingModel, can_project, try_projector
 from engine.speculation.model.llama.runtime import forget_errors, last_error, library_digest, read_runtime
+from engine.speculation.model.llama.sequences import HELD, Sequences
 from engine.speculation.numerics.draft import branches_of
 from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings
@@ -52,18 +44,10 @@ MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
 MAX_BRANCHES = 8  # of a draft: that many sequences share one context, which costs nothing while they are not used
 
-_MOST_SAVED = 0.25  # of the memory that is free, for a copy of what is held
-
 # Parameters of a context that decide what it keeps of a token.
 _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope_scaling_type", "rope_freq_base")
 
 _FULL = template("The model's context is full; start a new chat or choose a larger context size.")
-_WITH_DIMENSIONS = (lib.LLAMA_ROPE_TYPE_MROPE, lib.LLAMA_ROPE_TYPE_IMROPE)
-SEQUENCE = 0  # what is held; the others hold the first tokens of it, and branches while they are checked
-
-
-def _bytes_of(state: npt.NDArray[np.uint8]) -> Any:
-    return state.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 class LlamaCppTarget(LoadedModel):
@@ -90,17 +74,16 @@ class LlamaCppTarget(LoadedModel):
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         self._num_rows = 0  # of the last pass
         self._tells = self._has_told = False  # whether passes are to tell states, and whether the last one did
-        self._num_shared = [0] * lib.llama_n_seq_max(context)  # of the tokens held, those that each sequence holds
-        self._num_sharing = 0  # sequences that do
+        self._sequences = Sequences(model, context)
         self._branches: list[list[int]] = []  # of the tree that was evaluated last, the sequences of each token
         context_size = lib.llama_n_ctx(context)
         most = lib.llama_n_rs_seq(context) or context_size
         max_tokens = min(MAX_TOKENS, lib.llama_n_batch(context))
-        self.limits = TargetLimits(context_size, max_tokens, max_rows, most, len(self._num_shared))
+        self.limits = TargetLimits(context_size, max_tokens, max_rows, most, self._sequences.count)
         try:
-            super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=len(self._num_shared))
+            super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=self._sequences.count)
             for row in range(MAX_TOKENS):
-                self._batch.seq_id[row][0] = SEQUENCE
+                self._batch.seq_id[row][0] = HELD
             self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS}
             self._clear()
             if lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE:  # others have one state for all tokens
@@ -132,15 +115,7 @@ class LlamaCppTarget(LoadedModel):
         the file with which it sees, opened with the first picture. Raises TargetMissing, TargetUnsupported,
         TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
         model = open_model(path, settings, on_progress, stop, is_trial)
-        parameters = context_parameters(settings)
-        parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
-        parameters.n_batch = parameters.n_ubatch = MAX_TOKENS
-        parameters.n_outputs_max = max_rows
-        parameters.kv_unified = True
-        if not lib.llama_model_is_recurrent(model) and not lib.llama_model_is_hybrid(model):  # with a state for each
-            parameters.n_seq_max = max(1, min(MAX_BRANCHES, max_rows - 1))  # it wants a row for each, too
-        one_bytes = state_bytes(lambda key: number_of(model, key))
-        parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
+        parameters = parameters_of_one(model, settings, MAX_TOKENS, max_rows, MAX_BRANCHES)
         context = open_context(model, path, parameters, settings)
         kinds = " ".join(f"{name}={getattr(parameters, name)}" for name in _KINDS)
         try:
@@ -154,6 +129,7 @@ class LlamaCppTarget(LoadedModel):
         assert 1 <= num_rows <= min(count, self.limits.max_rows)
         assert self.num_held + count <= self.limits.context_size
         self._drop_tree()
+        self._sequences.share(self.num_held)
         self._batch_positions[:count] = np.arange(self.num_held, self.num_held + count)
         self._decode(tokens, num_rows, stop)
         self.num_held += count
@@ -168,7 +144,7 @@ class LlamaCppTarget(LoadedModel):
         assert self.num_held + count <= self.limits.context_size
         self._drop_tree()
         branches = branches_of(parents)
-        self._share(len(branches[0]))
+        self._sequences.share(self.num_held, len(branches[0]))
         depths = [0]
         for row, sequences in enumerate(branches):
             if row:
@@ -182,9 +158,9 @@ class LlamaCppTarget(LoadedModel):
         finally:
             self._batch_num_sequences[:count] = 1
             for row in range(count):
-                self._batch.seq_id[row][0] = SEQUENCE
+                self._batch.seq_id[row][0] = HELD
         self.num_held += 1
-        self._num_shared[1 : len(branches[0])] = [self.num_held] * (len(branches[0]) - 1)
+        self._sequences.have_shared(self.num_held, len(branches[0]))
         self._num_revocable = 0
         self._branches = branches
         return self._rows(count)
@@ -192,12 +168,12 @@ class LlamaCppTarget(LoadedModel):
     def keep_branch(self, places: Sequence[int]) -> None:
         winners = self._branches[places[-1] + 1 if places else 0]
         first, end = self.num_held, self.num_held + len(places)
-        if SEQUENCE in winners:
-            lib.llama_memory_seq_rm(self._memory, SEQUENCE, end, -1)
+        if HELD in winners:
+            lib.llama_memory_seq_rm(self._memory, HELD, end, -1)
         else:
-            lib.llama_memory_seq_rm(self._memory, SEQUENCE, first, -1)
-            lib.llama_memory_seq_cp(self._memory, winners[0], SEQUENCE, first, end)
-        self._unshare(first)
+            lib.llama_memory_seq_rm(self._memory, HELD, first, -1)
+            lib.llama_memory_seq_cp(self._memory, winners[0], HELD, first, end)
+        self._sequences.unshare(first)
         self.num_held, self._branches = end, []
 
     def see(self, picture: Picture, stop: StopSignal) -> SeenPicture:
@@ -208,6 +184,7 @@ class LlamaCppTarget(LoadedModel):
         if self.num_held + run.num_cells > self.limits.context_size:
             raise TargetUnusable(_FULL)
         self._drop_tree()
+        self._sequences.share(self.num_held)
         self._watch(stop)
         self._has_told = False
         lib.llama_set_embeddings(self._context, False)
@@ -224,8 +201,8 @@ class LlamaCppTarget(LoadedModel):
             return True
         # llama.cpp would also take back what it has kept no state of, and go on from another one.
         can = num_kept == 0 or self.limits.rolls_back_freely or self.num_held - num_kept <= self._num_revocable
-        if can and lib.llama_memory_seq_rm(self._memory, SEQUENCE, num_kept, -1):
-            self._unshare(num_kept)
+        if can and lib.llama_memory_seq_rm(self._memory, HELD, num_kept, -1):
+            self._sequences.unshare(num_kept)
             self.num_held, self._num_revocable = num_kept, 0
             return True
         self._clear()
@@ -248,67 +225,30 @@ class LlamaCppTarget(LoadedModel):
         return TargetFeature.BRANCHES in self.features and self.limits.rolls_back_freely
 
     def save_part(self, start: int, end: int) -> SavedPart | None:
-        """Saves a part by making it a sequence for a moment, which copies nothing: llama.cpp saves whole sequences."""
         self._drop_tree()
         assert 0 <= start <= end <= self.num_held
         if start == end:
             return None
-        if (start, end) == (0, self.num_held):
-            return self._save(SEQUENCE, start, end)
-        assert self.saves_parts
-        with self._aside() as sequence:
-            lib.llama_memory_seq_cp(self._memory, SEQUENCE, sequence, start, end)
-            return self._save(sequence, start, end)
+        assert self.saves_parts or (start, end) == (0, self.num_held)
+        data = self._sequences.save(start, end) if self.saves_parts else self._sequences.save_whole()
+        return None if data is None else SavedPart(data, start, end)
 
     def restore_part(self, saved: SavedPart, end: int) -> bool:
         self._drop_tree()
         self._num_revocable = 0
         if saved.start == 0 and end == saved.end:
             self._clear()
-            is_done = self._restore(saved, SEQUENCE)
+        assert saved.start <= self.num_held < end <= saved.end
+        if self.saves_parts:
+            is_done = self._sequences.restore(saved, self.num_held, end)
         else:
-            assert self.saves_parts
-            assert saved.start <= self.num_held < end <= saved.end
-            with self._aside() as sequence:
-                is_done = self._restore(saved, sequence)
-                if is_done:
-                    lib.llama_memory_seq_cp(self._memory, sequence, SEQUENCE, self.num_held, end)
-        if is_done and self._reaches(end):
+            is_done = self._sequences.restore_whole(saved)
+        if is_done:
             self.num_held = end
             return True
-        self.num_held = max(self.num_held, lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1)
+        self.num_held = max(self.num_held, self._sequences.end)
         self.roll_back(0)
         return False
-
-    def _reaches(self, end: int) -> bool:
-        """True if it holds what comes before the place `end`. If positions have several dimensions, a picture takes up
-        only the first of its places."""
-        reached: int = lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1
-        has_dimensions = lib.llama_model_rope_type(self._model) in _WITH_DIMENSIONS
-        return self.num_held < reached <= end if has_dimensions else reached == end
-
-    def _save(self, sequence: int, start: int, end: int) -> SavedPart | None:
-        size = lib.llama_state_seq_get_size(self._context, sequence)
-        if size > _MOST_SAVED * psutil.virtual_memory().available:
-            return None
-        data = np.empty(size, np.uint8)
-        written = lib.llama_state_seq_get_data(self._context, _bytes_of(data), size, sequence)
-        return SavedPart(data[:written], start, end) if written else None
-
-    def _restore(self, saved: SavedPart, sequence: int) -> bool:
-        data = saved.data
-        return bool(lib.llama_state_seq_set_data(self._context, _bytes_of(data), len(data), sequence))
-
-    @contextmanager
-    def _aside(self) -> Iterator[int]:
-        """An empty sequence: the last of those for branches, which is empty again afterwards."""
-        last = len(self._num_shared) - 1
-        self._num_shared[last] = 0
-        lib.llama_memory_seq_rm(self._memory, last, -1, -1)
-        try:
-            yield last
-        finally:
-            lib.llama_memory_seq_rm(self._memory, last, -1, -1)
 
     def use_threads(self, num_threads: int) -> None:
         """Sets the threads of passes over one token; larger ones go on with all threads."""
@@ -401,21 +341,6 @@ class LlamaCppTarget(LoadedModel):
         if self._branches:
             self.keep_branch(())
 
-    def _share(self, num_sequences: int) -> None:
-        """Has the first `num_sequences` sequences hold what is held. Only what is new is copied, and of that only its
-        places."""
-        for sequence in range(1, num_sequences):
-            lib.llama_memory_seq_cp(self._memory, SEQUENCE, sequence, self._num_shared[sequence], self.num_held)
-            self._num_shared[sequence] = self.num_held
-        self._num_sharing = max(self._num_sharing, num_sequences)
-
-    def _unshare(self, num_kept: int) -> None:
-        """Has no other sequence hold more than the first `num_kept` tokens."""
-        for sequence in range(1, self._num_sharing):
-            if self._num_shared[sequence] >= num_kept:  # those of a tree come after
-                lib.llama_memory_seq_rm(self._memory, sequence, num_kept, -1)
-                self._num_shared[sequence] = num_kept
-
     def _rows(self, num_rows: int) -> FloatRows:
         """The logits in llama.cpp's own buffer."""
         self._num_rows = num_rows
@@ -436,14 +361,13 @@ class LlamaCppTarget(LoadedModel):
     def _recover(self, result: int) -> None:
         """Drops what a failed pass left behind, then raises."""
         held_before = self.num_held
-        self._unshare(held_before)
-        self.num_held = max(held_before, lib.llama_memory_seq_pos_max(self._memory, SEQUENCE) + 1)
+        self._sequences.unshare(held_before)
+        self.num_held = max(held_before, self._sequences.end)
         self._num_revocable = 0
         self.roll_back(held_before)
         raise_failure(result, _FULL)
 
     def _clear(self) -> None:
-        lib.llama_memory_clear(self._memory, True)
+        self._sequences.clear()
         self.num_held = self._num_revocable = 0
-        self._num_shared, self._num_sharing = [0] * len(self._num_shared), 0
         self._branches = []

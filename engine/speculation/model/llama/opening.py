@@ -13,11 +13,14 @@ from typing import Any
 import psutil
 from llama_cpp import llama_cpp as lib
 
+from engine.speculation.model.files.architecture import num_copies, state_bytes
 from engine.speculation.model.files.model_files import part_paths
 from engine.speculation.model.interface import TargetDescription
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.runtime import forget_errors, gpu_support, last_error
+from engine.speculation.model.llama.sequences import FEWEST_WITH_WINDOW
 from engine.speculation.model.llama.tokenizing import check_kind
+from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings
 from engine.values.errors import (
     Cancelled,
@@ -211,6 +214,22 @@ def context_parameters(settings: TargetSettings) -> Any:
     parameters = lib.llama_context_default_params()
     parameters.n_threads = parameters.n_threads_batch = settings.threads or usable_cores()
     parameters.no_perf = True
+    return parameters
+
+
+def parameters_of_one(model: Any, settings: TargetSettings, max_tokens: int, max_rows: int, max_branches: int) -> Any:
+    """Those of a context for one text, whose drafts may branch. Models that keep a state would keep one for each
+    branch; those with a sliding window get sequences to hold what it has passed, and to restore parts in."""
+    parameters = context_parameters(settings)
+    parameters.n_ctx = settings.context_for(max(0, lib.llama_model_n_ctx_train(model)))
+    parameters.n_batch = parameters.n_ubatch = max_tokens
+    parameters.kv_unified = True
+    if not lib.llama_model_is_recurrent(model) and not lib.llama_model_is_hybrid(model):
+        fewest = FEWEST_WITH_WINDOW if lib.llama_model_n_swa(model) else 1
+        parameters.n_seq_max = max(fewest, min(max_branches, max_rows - 1))
+    parameters.n_outputs_max = max(max_rows, parameters.n_seq_max)  # it wants a row for each sequence
+    one_bytes = state_bytes(lambda key: number_of(model, key))
+    parameters.n_rs_seq = num_copies(one_bytes, lib.llama_model_size(model), MAX_LENGTH)  # 0 where it has no state
     return parameters
 
 

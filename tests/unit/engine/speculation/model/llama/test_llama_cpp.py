@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -118,6 +119,57 @@ def test_on_every_branch_of_a_tree_it_says_what_it_says_after_the_same_tokens_in
                 assert np.abs(rows[row + 1] - expected[place]).max() <= 1e-5 * expected[place].std()
             # Kept branches lie in other places of the context, and are summed up in another order.
             assert (once_more - expected[-1]).std() <= 0.06 * expected[-1].std()
+
+
+def test_what_a_sliding_window_has_passed_is_there_again_after_a_rollback(tmp_path: Path) -> None:
+    """Chains, trees, rollbacks and restored parts, in any order: llama.cpp would put new tokens in the places of those
+    that the window has left behind, and know nothing of it."""
+    with opened(tiny_gemma2(tmp_path / "tiny.gguf"), size=512) as target:
+        for seed in range(6):
+            chance = random.Random(seed)
+
+            def some(fewest: int, most: int, chance: random.Random = chance) -> list[int]:
+                return [chance.randrange(3, 130) for _ in range(chance.randint(fewest, most))]
+
+            target.roll_back(0)
+            held = some(20, 120)
+            target.evaluate(held, 1, GO)
+            for _ in range(120):
+                draft, (pending,) = some(3, 12), some(1, 1)
+                end = len(held) + 1
+                match chance.choice(("chain", "tree", "back", "part", "whole")):
+                    case "chain":
+                        target.evaluate([pending, *draft], 1, GO)
+                        num_accepted = chance.randint(0, len(draft))
+                        held += [pending, *draft[:num_accepted]]
+                        assert target.roll_back(end + num_accepted)
+                    case "tree":
+                        beside = len(draft) // 2  # the first half is the trunk, the rest a branch beside its second
+                        parents = [*range(-1, beside - 1), 0, *range(beside, len(draft) - 1)]
+                        target.evaluate_tree(pending, draft, parents, GO)
+                        branch = chance.choice(([], range(beside), [0, *range(beside, len(draft))]))
+                        target.keep_branch(branch)
+                        held += [pending, *(draft[place] for place in branch)]
+                    case "back":
+                        del held[chance.randint(1, len(held)) :]
+                        assert target.roll_back(len(held))
+                    case "part":
+                        start = chance.randrange(len(held))
+                        part = target.save_part(start, len(held))
+                        assert part is not None
+                        target.roll_back(chance.randint(start, len(held) - 1))
+                        del held[max(target.num_held + 1, len(held) - chance.randint(0, 20)) :]
+                        assert target.restore_part(part, len(held))
+                    case "whole":
+                        saved = target.save()
+                        target.roll_back(0)
+                        assert target.restore(saved)
+                if len(held) > 450:
+                    del held[chance.randint(1, 300) :]
+                    assert target.roll_back(len(held))
+            row = target.evaluate(held[:1], 1, GO)[0].copy()
+            expected = after(target, [*held, held[0]])
+            assert np.abs(row - expected).max() <= 1e-2 * expected.std()
 
 
 def test_a_tree_that_is_stopped_or_never_settled_leaves_what_was_held(tmp_path: Path) -> None:
