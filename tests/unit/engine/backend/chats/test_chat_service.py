@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -73,7 +74,7 @@ from tests.fakes.keyring import FakeKeyring
 from tests.fakes.precedence import NOBODY
 from tests.fakes.proposers import FREE, FakeRecall, FakeSlow
 from tests.fakes.seer import Seer, picture
-from tests.fakes.target import FakeTarget, failing, says
+from tests.fakes.target import PIECES, FakeTarget, failing, says
 from tests.fakes.tool_host import WEATHER, FakeToolHost
 
 _E = TypeVar("_E")
@@ -236,6 +237,15 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
     assert ready.target.notice == "This model has no chat template; ChatML is used, which may not suit it."
     (record,) = desk.repository.list_targets()
     assert str(record.path) == path
+
+
+def test_a_target_that_was_not_taught_to_answer_is_said_to(desk: Desk) -> None:
+    target = FakeTarget()
+    target.vocabulary = replace(target.vocabulary, pieces=tuple(b"" if b"im_" in each else each for each in PIECES))
+    desk.load(LoadOrder(desk.add("base", target)))
+    (ready,) = desk.told(TargetReady)
+    assert isinstance(ready, TargetReady)
+    assert ready.target.notice == "This model has no chat template: it goes on with your text instead of answering it."
 
 
 def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 import engine
 from engine.speculation.model.apart.child import Child
 from engine.speculation.model.chat import template_apart
-from engine.speculation.model.chat.chat_template import OURS, ChatTemplate
+from engine.speculation.model.chat.chat_template import CHATML, OURS, TEXT, ChatTemplate, usual_template
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import HEAD
 from engine.speculation.model.interface import Interrupted
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import TemplateExhausted, TemplateFailed
 from engine.values.stop_signal import StopSignal
+from tests.fakes.target import START, FakeTarget
 
 ROOT = Path(engine.__file__).parent.parent
 USER = ChatTurn(Role.USER, "Hi")
@@ -48,9 +50,17 @@ def test_a_model_without_template_speaks_chatml() -> None:
     )
 
 
+def test_a_model_that_does_not_know_the_marks_of_chatml_goes_on_with_the_text() -> None:
+    knows = FakeTarget().vocabulary
+    assert usual_template(knows) == CHATML
+    assert usual_template(replace(knows, pieces=knows.pieces[:START])) == TEXT
+    assert render(TEXT, SYSTEM, USER) == "Be brief.\n\nHi"
+    assert render(TEXT, USER, ChatTurn(Role.ASSISTANT, ", there."), USER) == "Hi, there.\n\nHi"
+
+
 def test_templates_that_come_with_the_app_need_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_apart, "_shared", None)
-    assert {render(source, USER)[-22:] for source in OURS} == {"<|im_start|>assistant\n"}
+    assert {render(source, USER)[-22:] for source in OURS} == {"<|im_start|>assistant\n", "Hi"}
     drafter = json.loads((ROOT / "resources" / "drafter" / "tokenizer_config.json").read_text("utf-8"))
     assert drafter["chat_template"] in OURS
 
