@@ -4,12 +4,14 @@
 
 Recorded questions and replies (lines as for `tests.benchmarks.draw`) become one scripted chat of so many tokens of the
 target. The starter drafts: with `--vocabulary`, for a target of that vocabulary, else for one that has its own. It is
-asked before every third token of every reply, for a draft of one. `--reread`: as a drafter that cannot move what it holds.
+asked before every third token of every reply, for a draft of one. `--reread`: as a drafter that cannot move what it
+holds.
 
 Prints for each reply its tokens and those of the question, of the target, and what is new in its prompt, in tokens of
-the drafter; the drafter's tokens that it read at once, the most that one round read, and the seconds these took; then how often the first guess was right, before and
-after the chat outgrew the drafter, and what reading a token takes: as the draft policy learned it, and as measured. The
-bar: no reply has it read more than what is new, in either vocabulary, and 64.
+the drafter; the drafter's tokens that it read at once, the most that one round read, and the seconds these took. Then
+how often the first guess was right, before and after the chat outgrew the drafter, and what reading a token takes: as
+the draft policy learned it, and as measured. The bar: no reply has it read more than what is new, in either vocabulary,
+and 64.
 """
 
 from __future__ import annotations

@@ -84,6 +84,12 @@ class Recorder:
         """The whole round, including bookkeeping: the seconds since the round before was committed."""
         return self._times[-1] - self._since
 
+    @property
+    def pass_s(self) -> float:
+        """Of these, those of the target's pass and its rollback."""
+        _, drafted, verified, accepted, committed = self._times
+        return verified - drafted + committed - accepted
+
     def complete(self, verdict: Verdict) -> None:
         began, drafted, verified, accepted, committed = self._times
         self._since = committed

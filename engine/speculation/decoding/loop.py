@@ -210,7 +210,7 @@ class Decoder:
         kept = self._session.settle(verdict)
         self._recorder.step()
         if self._speculation is not None:
-            self._speculation.observe(verdict, self._recorder.round_s)
+            self._speculation.observe(verdict, self._recorder.round_s, self._recorder.pass_s)
             if not kept:
                 self._speculation.stop_drafting()
         self._recorder.complete(verdict)

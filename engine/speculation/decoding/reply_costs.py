@@ -43,7 +43,11 @@ class ReplyCosts:
     """Keeps the machine's speed apart from what passes cost. The machine is faster in one minute than in the next,
     while a pass over several rows always takes about the same multiple of one over a single row. So the time of passes
     over several rows is attributed to the machine, except for what plain passes of the same reply contradict. Unlike
-    the draft policy, which follows what passes cost at any moment, this is not misled where plain passes are rare."""
+    the draft policy, which follows what passes cost at any moment, this is not misled where plain passes are rare.
+
+    Our own work counts on both sides: plain decoding takes what it takes in a plain round, and this reply what its
+    drafts and the steps of the drafter take more. Until a plain round has shown it, plain decoding is taken to need
+    none."""
 
     def __init__(self, passes: PassCosts) -> None:
         """`passes`: as measured at first, or known from earlier."""
@@ -54,7 +58,7 @@ class ReplyCosts:
         self._begin()
 
     def note(self, num_rows: int, seconds: float) -> None:
-        """Notes the seconds of a round with a pass over `num_rows`, without the passes of drafters."""
+        """Notes the seconds of the target's pass over `num_rows`, and of its rollback."""
         change_s = self._passes.change_s if num_rows != self._last_rows else 0.0
         self._last_rows = num_rows
         if seconds <= 0 or num_rows not in self._logs:
@@ -77,13 +81,14 @@ class ReplyCosts:
     def ratio(self, figures: DecodingFigures) -> float:
         """The speed of this reply relative to plain decoding, with every pass taking its usual time: so a hiccup of the
         machine is neither blamed on drafts nor credited to them. 0 where nothing was written."""
-        passes = self._passes
+        passes, num_rounds = self._passes, sum(figures.passes.values())
+        plain_s = math.exp(self._speed)
         dearer = math.exp(self._drafted.value - self._speed) if self._drafted.number else 1.0
         costs = {rows: math.exp(self._logs.get(rows, 0.0)) * (dearer if rows > 1 else 1.0) for rows in figures.passes}
-        spent = sum(count * costs[rows] for rows, count in figures.passes.items())
-        more_s = passes.change_s * figures.num_changes + figures.draft_s
-        spent += more_s / (math.exp(self._speed) if self._num_told else passes.of(1))
-        return figures.num_written / spent if spent > 0 else 0.0
+        spent = plain_s * sum(count * costs[rows] for rows, count in figures.passes.items())
+        spent += passes.change_s * figures.num_changes + figures.draft_s
+        spent += passes.own.of(num_rounds, num_rounds - figures.passes[1], figures.num_steps)
+        return figures.num_written * (plain_s + passes.own.plain_s) / spent if spent > 0 else 0.0
 
     @property
     def plain(self) -> tuple[float, float]:
@@ -94,7 +99,7 @@ class ReplyCosts:
             return 0.0, 0.0
         spread = (self._plain if self._plain.number > 1 else self._drafted).variance
         unanchored = _UNSURE * (told - self._plain.number) / told
-        return math.exp(-self._speed), math.hypot(math.sqrt(spread / told), unanchored)
+        return 1 / (math.exp(self._speed) + self._passes.own.plain_s), math.hypot(math.sqrt(spread / told), unanchored)
 
     @property
     def _num_told(self) -> float:

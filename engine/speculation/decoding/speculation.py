@@ -221,15 +221,16 @@ class Speculation:
                 return policy.propose(context, longest)
         return NO_DRAFT
 
-    def observe(self, verdict: Verdict, round_s: float) -> None:
-        """Takes in the outcome of a round, and its seconds from the end of the one before."""
+    def observe(self, verdict: Verdict, round_s: float, pass_s: float) -> None:
+        """Takes in the outcome of a round, its seconds from the end of the one before, and those of them that the
+        target took."""
         policy = self._policy
         if policy is None:
             return
         with self._without_failures(policy):
-            policy.observe(verdict, round_s)
+            policy.observe(verdict, round_s, pass_s)
         assert self._costs is not None
-        self._costs.note(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
+        self._costs.note(len(verdict.draft.tokens) + 1, pass_s)
         self._num_rounds += 1
         self._num_passed_up += policy.has_passed_up
         self._rounds_until_sentence -= 1

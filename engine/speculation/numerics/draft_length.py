@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from engine.speculation.numerics.draft import Draft
 from engine.values.draft_policy import KnownCosts, SpanCosts
 
 MAX_LENGTH = 63  # tokens of a draft; one pass then has 64 rows
@@ -20,6 +21,60 @@ _LARGEST_SURPRISE = 2.0  # a pass that took longer or shorter than that says mor
 _SPANS = (256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # numbers of tokens held at which costs change
 
 
+class OwnWork:
+    """The seconds of a round that are no pass of the target or the drafter: proposing, distributions, acceptance, and
+    all that follows the reply. V(n) is without them; a draft pays for what it takes more of them than a plain round."""
+
+    def __init__(self) -> None:
+        self._plain, self._drafted, self._step = _Usual(), _Usual(), _Usual()
+
+    @property
+    def plain_s(self) -> float:
+        """Of a round without a draft."""
+        return self._plain.seconds
+
+    @property
+    def drafted_s(self) -> float:
+        """How much more a round with a draft takes; 0 until there was one that no drafter worked for."""
+        return max(0.0, self._drafted.seconds - self.plain_s)
+
+    @property
+    def step_s(self) -> float:
+        """How much more it takes for each pass of a drafter."""
+        return self._step.seconds
+
+    def of(self, num_rounds: int, num_drafted: int, num_steps: int) -> float:
+        """The usual seconds of so many rounds, of which some have a draft."""
+        return num_rounds * self.plain_s + num_drafted * self.drafted_s + num_steps * self.step_s
+
+    def note(self, draft: Draft, seconds: float) -> None:
+        """Notes those of a round with this draft, unless a drafter read a prompt, which has to be rendered, too."""
+        if draft.num_read:
+            return
+        if draft.num_steps:
+            known_s = self.of(1, bool(draft.tokens), 0)
+            self._step.note(max(0.0, seconds - known_s) / draft.num_steps)
+        elif draft.tokens:
+            self._drafted.note(seconds)
+        else:
+            if not self._plain.number:
+                self._step = _Usual()  # all that was seen so far was put down to the drafter
+            self._plain.note(seconds)
+
+
+class _Usual:
+    """A running mean that hiccups hardly move."""
+
+    def __init__(self) -> None:
+        self.seconds, self.number = 0.0, 0
+
+    def note(self, seconds: float) -> None:
+        if self.number:
+            seconds = min(seconds, _LARGEST_SURPRISE * self.seconds)
+        self.number += 1
+        self.seconds += max(_NEWEST, 1 / self.number) * (seconds - self.seconds)
+
+
 class PassCosts:
     """V(n): the seconds of a pass over n tokens, for n from 1 to MAX_LENGTH + 1, by how much the target holds; and
     `change_s`, how much more it takes after one over another number of tokens.
@@ -27,7 +82,7 @@ class PassCosts:
     V(1) is known, and every V(n) as a multiple of it. When the machine turns slower or faster, plain passes show it and
     all others follow; a pass over several tokens says nothing about plain ones. A pass takes longer the more tokens are
     held, one over many tokens less so; each span of lengths has its own costs. A span entered for the first time begins
-    with the costs of the one before.
+    with the costs of the one before. `own`: what rounds take besides.
     """
 
     def __init__(self, measured: Mapping[int, float], change_s: float = 0.0, num_measured: int = 2) -> None:
@@ -35,6 +90,7 @@ class PassCosts:
         are filled in between, and follow what passes show at once."""
         seconds = filled(measured)
         self.change_s = change_s
+        self.own = OwnWork()
         self._single_s = seconds[0]
         self._multiples = [each / seconds[0] for each in seconds]
         self._weights = [float(num_measured * (place + 1 in measured)) for place in range(len(seconds))]
@@ -96,6 +152,14 @@ class PassCosts:
         surplus = min(max(0.0, seconds), self._single_s / _LARGEST_SURPRISE)
         self.change_s += _NEWEST_CHANGE * (surplus - self.change_s)
 
+    def note_own(self, draft: Draft, seconds: float) -> None:
+        self.own.note(draft, seconds)
+
+    @property
+    def plain_s(self) -> float:
+        """The seconds of a round without a draft."""
+        return self._single_s + self.own.plain_s
+
     @property
     def known(self) -> KnownCosts:
         return KnownCosts({**self._spans, self._span: self._here}, self.change_s)
@@ -123,7 +187,7 @@ class PassCosts:
 
 
 class FixedCosts(PassCosts):
-    """Costs that are given and stay."""
+    """Costs that are given and stay; nothing else takes time."""
 
     def hoped(self, num_tokens: int) -> float:
         return self.of(num_tokens)
@@ -136,6 +200,8 @@ class FixedCosts(PassCosts):
         return False
 
     def refine(self, num_tokens: int, seconds: float) -> None: ...
+
+    def note_own(self, draft: Draft, seconds: float) -> None: ...
 
 
 def best_gain(

@@ -86,10 +86,11 @@ class RoundCosts:
         if self.passes.enter(num_held):
             self.baseline.move()
 
-    def learn(self, num_rows: int, seconds: float) -> float:
-        """Learns from a round with a pass of `num_rows`, in seconds without the drafters' passes. Returns the part that
-        a change in the number of rows is known to take."""
-        passes = self.passes
+    def learn(self, draft: Draft, seconds: float, own_s: float = 0.0) -> float:
+        """Learns from the pass and the rollback of a round with this draft, and from what the round took besides,
+        without the drafters' passes. Returns the part that a change in the number of rows is known to take."""
+        passes, num_rows = self.passes, len(draft.tokens) + 1
+        passes.note_own(draft, own_s)
         has_changed = num_rows != self.last_rows
         self.last_rows = num_rows
         self._rounds_since_plain += num_rows > 1
@@ -105,22 +106,27 @@ class RoundCosts:
 
 
 class StepCosts:
-    """The seconds it takes a costly proposer to guess a token and to read one."""
+    """The seconds it takes a costly proposer to guess a token, with what we make of it, and to read one."""
 
     def __init__(self, passes: PassCosts, expected_s: float, is_given: bool = False) -> None:
         """`expected_s`: for guessing one token. If it `is_given`, it stays, and reading costs nothing."""
         self._passes = passes
         self._is_given = is_given
-        self.step_s = expected_s  # of guessing one token
+        self._pass_s = expected_s  # of a pass that guesses one token
         self.read_s = 0.0 if is_given else expected_s * _READ_SHARE  # of reading one of many
         self._num_read = float(_READ_PRIOR)  # tokens that this was seen in
         self.can_pay = False  # whether guesses would be worth their time if nearly all were accepted
         self.weigh()
 
+    @property
+    def step_s(self) -> float:
+        """Of guessing one token."""
+        return self._pass_s if self._is_given else self._pass_s + self._passes.own.step_s
+
     def learn(self, draft: Draft) -> float:
         """Learns from a draft. Returns the seconds its guesses took, without reading what was written meanwhile."""
         if self._is_given:
-            return self.step_s * draft.num_steps
+            return self._pass_s * draft.num_steps
         if draft.num_read:
             self._num_read = min(self._num_read + draft.num_read, _READ_MEMORY)
             newest = min(1.0, draft.num_read / self._num_read)
@@ -128,18 +134,18 @@ class StepCosts:
         num_steps = draft.num_steps - (draft.reading_s > 0)
         seconds = draft.drafter_s - draft.reading_s
         if num_steps > 0:
-            seen = min(seconds / num_steps, _LARGEST_SURPRISE * self.step_s)
-            self.step_s += (1 - _COST_MEMORY) * (seen - self.step_s)
-        return seconds
+            seen = min(seconds / num_steps, _LARGEST_SURPRISE * self._pass_s)
+            self._pass_s += (1 - _COST_MEMORY) * (seen - self._pass_s)
+        return seconds + self._passes.own.step_s * draft.num_steps
 
     def expect(self, step_s: float) -> None:
         """Sets the seconds of a guess, as measured on an idle machine."""
         if not self._is_given:
-            self.step_s = step_s
+            self._pass_s = step_s
             self.weigh()
 
     def weigh(self) -> None:
         """Decides whether guesses can pay, from the costs known now."""
-        rate = 1 / self._passes.of(1)
-        _, gain = best_gain(self._passes, [_HIGHEST_CHANCE] * USUAL_LENGTH, rate, 1, self.step_s)
-        self.can_pay = gain > rate * self.step_s
+        passes, rate = self._passes, 1 / self._passes.plain_s
+        _, gain = best_gain(passes, [_HIGHEST_CHANCE] * USUAL_LENGTH, rate, 1, self.step_s)
+        self.can_pay = gain > rate * (self.step_s + passes.own.drafted_s)

@@ -3,11 +3,11 @@
 A draft is worth the tokens it is expected to gain: those accepted, a₁ + a₁a₂ + … + a₁…aₖ where aᵢ is the chance that
 token i is accepted if those before it are, minus what its extra seconds would have brought otherwise, at the going rate
 of tokens per second. Each round checks the draft that gains most, or none. Its seconds are those of a pass over k + 1
-rows instead of one (`PassCosts`), of a change in the number of rows (`RoundCosts`), and of the guesses. Free proposers
-guess before the round is decided, so their chances are at hand. A costly proposer is judged by what asking it gained
-lately (`CostlyProposer`); at most one is asked. The gain must exceed a margin and, once a reply has lost more than its
-`LossBudget`, the premium on further risk. All of this is known before the round and nothing depends on what is drawn,
-so the distribution of the reply stays the target's, whoever drafts.
+rows instead of one (`PassCosts`), of a change in the number of rows (`RoundCosts`), of the guesses, and of our own work
+on a draft (`OwnWork`). Free proposers guess before the round is decided, so their chances are at hand. A costly
+proposer is judged by what asking it gained lately (`CostlyProposer`); at most one is asked. The gain must exceed a
+margin and, once a reply has lost more than its `LossBudget`, the premium on further risk. All of this is known before
+the round and nothing depends on what is drawn, so the distribution of the reply stays the target's, whoever drafts.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DraftPolicy:
         self._costly: tuple[CostlyProposer, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
         self._budget = LossBudget()
-        self._recent = RecentRounds(passes.of(1))
+        self._recent = RecentRounds(passes.plain_s)
         self._owner = USER  # of the last reply
         self._surest: Draft | None = None  # of the free guesses of this round
         self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
@@ -143,7 +143,7 @@ class DraftPolicy:
         if context.owner != self._owner:
             self._change_owner(context.owner)
         self._costs.enter(len(context.tokens))
-        rate = max(1 / self.passes.of(1), self._recent.rate)  # tokens that a second would bring otherwise
+        rate = max(1 / self.passes.plain_s, self._recent.rate)  # tokens that a second would bring otherwise
         if context.max_branches > 1 and not self._may_branch(rate):
             context = replace(context, max_branches=1)
         if self._always is not None:
@@ -166,9 +166,11 @@ class DraftPolicy:
         self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
         return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
 
-    def observe(self, verdict: Verdict, round_s: float) -> None:
-        """Learns from a round; `round_s` counts from the end of the one before. Raises ProposerFailed."""
-        change_s = self._costs.learn(len(verdict.draft.tokens) + 1, round_s - verdict.draft.drafter_s)
+    def observe(self, verdict: Verdict, round_s: float, pass_s: float) -> None:
+        """Learns from a round; `round_s` counts from the end of the one before, and includes the target's `pass_s`.
+        Raises ProposerFailed."""
+        draft = verdict.draft
+        change_s = self._costs.learn(draft, pass_s, max(0.0, round_s - pass_s - draft.drafter_s))
         self._num_rounds += 1
         if self._num_rounds % _ROUNDS_UNTIL_COSTS_CHANGE == 0:
             for candidate in self._costly:
@@ -189,7 +191,7 @@ class DraftPolicy:
             call(proposer, proposer.end_reply)
 
     def _change_owner(self, owner: Owner) -> None:
-        self._owner, self._recent = owner, RecentRounds(self.passes.of(1))
+        self._owner, self._recent = owner, RecentRounds(self.passes.plain_s)
         for proposer in self._all():
             call(proposer, proposer.change_owner)
             if proposer.calibration is not None:
@@ -227,11 +229,11 @@ class DraftPolicy:
         if any(each.proposer.origin.key in draft.proposers for each in self._costly):
             return draft
         passes, num_rows = self.passes, 1 + len(draft.tokens)
-        change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s
+        change_s = 0.0 if draft.tokens else self._costs.change_to_draft_s + passes.own.drafted_s
 
         def cost(num_more: int) -> float:
             more_s = passes.of(num_rows + num_more) - passes.of(num_rows) + change_s
-            return rate * more_s + self._budget.caution(more_s / passes.of(1))
+            return rate * more_s + self._budget.caution(more_s / passes.plain_s)
 
         for proposer in self._free:
             room, branches = longest - len(draft.tokens), max_branches - draft.num_leaves
@@ -268,7 +270,8 @@ class DraftPolicy:
         """The part of a free guess that gains most, of at most `longest` tokens, and the tokens it gains; an empty
         draft if none is worth checking."""
         passes, caution = self.passes, self._budget.caution
-        single_s, change_s, last_rows = passes.of(1), self._costs.change_to_draft_s, self._costs.last_rows
+        single_s, drafted_s = passes.of(1), passes.own.drafted_s
+        change_s, last_rows = self._costs.change_to_draft_s, self._costs.last_rows
         best, gain = NO_DRAFT, 0.0
         places: Sequence[int] = ()
         for guess in guesses:
@@ -279,11 +282,11 @@ class DraftPolicy:
                 if reached[place] < _NEGLIGIBLE:
                     break
                 gained += reached[place]
-                more_s = passes.hoped(num_rows) - single_s + (change_s if num_rows != last_rows else 0.0)
+                more_s = passes.hoped(num_rows) - single_s + drafted_s + (change_s if num_rows != last_rows else 0.0)
                 its_gain = gained - rate * more_s - _MARGIN
                 if its_gain > gain:
                     taken = order[: num_rows - 1]
-                    its_gain -= caution(more_s / single_s, [reached[each] for each in taken])
+                    its_gain -= caution(more_s / passes.plain_s, [reached[each] for each in taken])
                     if its_gain > gain:
                         best, places, gain = guess, taken, its_gain
         return (best.only(sorted(places)), gain) if places else (NO_DRAFT, 0.0)
@@ -291,22 +294,23 @@ class DraftPolicy:
     def _price(self, seconds: float, rate: float) -> float:
         """Tokens that a costly draft must gain beyond its own costs, `seconds` more than a plain round's, to cover the
         change of rows there and back, imprecise estimates, and what the draft stakes."""
-        change_s = self._costs.change_to_draft_s
-        return _MARGIN + rate * change_s + self._budget.caution((seconds + change_s) / self.passes.of(1))
+        more_s = self._costs.change_to_draft_s + self.passes.own.drafted_s
+        return _MARGIN + rate * more_s + self._budget.caution((seconds + more_s) / self.passes.plain_s)
 
     def _note_passed_up(self, guess: Draft, written: int) -> None:
         """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""
-        single_s = self.passes.of(1)
-        cost = (self.passes.of(2) - single_s + self._costs.change_to_draft_s) / single_s
+        passes = self.passes
+        more_s = passes.of(2) - passes.of(1) + passes.own.drafted_s + self._costs.change_to_draft_s
+        cost = more_s / passes.plain_s
         if guess.chances[0] > cost + _MARGIN:
             self._budget.note_passed_up((guess.tokens[0] == written) - cost)
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
-        draft, single_s = verdict.draft, self.passes.of(1)
+        draft, passes, plain_s = verdict.draft, self.passes, self.passes.plain_s
         asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
         step_s = next((each.costs.step_s for each in asked), 0.0)
-        seconds = self.passes.of(len(draft.tokens) + 1) + step_s * draft.num_steps
-        self._budget.note(len(verdict.tokens), (seconds - single_s + change_s) / single_s)
+        seconds = passes.of(len(draft.tokens) + 1) + passes.own.of(1, bool(draft.tokens), 0) + step_s * draft.num_steps
+        self._budget.note(len(verdict.tokens), (seconds - plain_s + change_s) / plain_s)
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])
         words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)

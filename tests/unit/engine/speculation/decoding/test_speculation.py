@@ -38,7 +38,8 @@ class Watched:
         for _ in range(rounds):
             draft = self.speculation.propose(CONTEXT, 9)
             tokens = (*draft.tokens, 99) if stands else (99,)
-            self.speculation.observe(Verdict(draft, len(tokens) - 1, tokens), self._costs.of(len(draft.tokens) + 1))
+            pass_s = self._costs.of(len(draft.tokens) + 1)
+            self.speculation.observe(Verdict(draft, len(tokens) - 1, tokens), pass_s, pass_s)
 
 
 def test_nothing_is_drafted_before_a_proposer_is_there() -> None:
@@ -73,7 +74,7 @@ def test_one_that_is_off_says_why_and_never_drafts() -> None:
     speculation.join(RandomProposer(10))
     assert speculation.state == "Because."
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
-    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
+    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1, 0.1)
     speculation.end_reply()
     assert speculation.plain == (0.0, 0.0)
 
@@ -249,7 +250,7 @@ def test_once_closed_it_never_drafts_and_nobody_hears_of_it() -> None:
     speculation.close()
     speculation.join(RandomProposer(10))
     speculation.give_up(DRAFTER, "Too late.")
-    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1)
+    speculation.observe(Verdict(NO_DRAFT, 0, (1,)), 0.1, 0.1)
     speculation.end_reply()
     assert speculation.propose(CONTEXT, 4) is NO_DRAFT
     assert not speculation.is_drafting
@@ -279,7 +280,7 @@ def test_whatever_fails_of_a_drafter_the_reply_goes_on_with_recall(
     with caplog.at_level(logging.CRITICAL):
         for _ in range(2):
             draft = speculation.propose(CONTEXT, 4)
-            speculation.observe(Verdict(draft, len(draft.tokens), (*draft.tokens, 1)), 0.1)
+            speculation.observe(Verdict(draft, len(draft.tokens), (*draft.tokens, 1)), 0.1, 0.1)
             speculation.end_reply()
     assert not speculation.is_drafting
     assert speculation.propose(CONTEXT, 4).tokens == (7,)

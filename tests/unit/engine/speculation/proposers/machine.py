@@ -73,7 +73,7 @@ class Machine:
         self._last_rows = num_rows
         self._num_tokens += num_accepted + 1
         self._seconds += pass_s + self._step_s * draft.num_steps
-        self.policy.observe(Verdict(draft, num_accepted, written), pass_s + draft.drafter_s)
+        self.policy.observe(Verdict(draft, num_accepted, written), pass_s + draft.drafter_s, pass_s)
         return draft
 
 

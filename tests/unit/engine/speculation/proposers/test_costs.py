@@ -16,6 +16,11 @@ def drafted(num_steps: int, drafter_s: float, reading_s: float = 0.0, num_read: 
     return Draft(tokens, num_steps=num_steps, drafter_s=drafter_s, reading_s=reading_s, num_read=num_read)
 
 
+def rows(number: int) -> Draft:
+    """A draft whose pass has so many rows."""
+    return Draft((1,) * (number - 1))
+
+
 def test_what_a_guess_takes_is_expected_and_then_learned() -> None:
     costs = StepCosts(FixedCosts(FLAT), 0.2)
     assert costs.step_s == 0.2
@@ -60,7 +65,7 @@ def test_what_a_pass_takes_more_that_has_not_as_many_rows_as_the_last_is_told_ap
     costs = RoundCosts(PassCosts(FLAT))
     for _ in range(100):
         for num_rows, seconds in ((4, 1.3), (4, 1.0), (1, 1.3), (1, 1.0)):
-            costs.learn(num_rows, seconds)
+            costs.learn(rows(num_rows), seconds)
     assert costs.passes.change_s == pytest.approx(0.3, rel=0.01)
     assert costs.passes.of(1) == pytest.approx(1.0, rel=0.01)
     assert costs.passes.of(4) == pytest.approx(1.0, rel=0.01)
@@ -71,7 +76,7 @@ def test_what_a_pass_takes_more_that_has_not_as_many_rows_as_the_last_is_told_ap
 def test_a_draft_pays_for_the_way_there_and_back() -> None:
     costs = RoundCosts(PassCosts(FLAT, change_s=0.3))
     assert costs.change_to_draft_s == 0.6
-    costs.learn(4, 1.3)
+    costs.learn(rows(4), 1.3)
     assert costs.change_to_draft_s == 0.3  # going back takes as much
 
 
@@ -79,15 +84,15 @@ def test_a_draft_pays_for_the_way_there_and_back() -> None:
 def test_plain_rounds_are_the_rarer_the_better_plain_decoding_is_known(spread: float, least: int, most: int) -> None:
     costs = RoundCosts(PassCosts(FLAT))
     for place in range(60):
-        costs.learn(1, 1.0 + spread * (-1) ** place)
+        costs.learn(rows(1), 1.0 + spread * (-1) ** place)
     num_drafted = 0
     while not costs.wants_plain:
-        costs.learn(4, 1.0)
+        costs.learn(rows(4), 1.0)
         num_drafted += 1
     assert least <= num_drafted <= most
-    costs.learn(1, 1.0)
+    costs.learn(rows(1), 1.0)
     assert costs.wants_plain, "the first one after drafts says nothing about plain decoding"
-    costs.learn(1, 1.0)
+    costs.learn(rows(1), 1.0)
     assert not costs.wants_plain
 
 

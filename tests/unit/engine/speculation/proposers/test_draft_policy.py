@@ -213,7 +213,7 @@ def test_where_costs_turn_out_otherwise_it_gets_its_chance() -> None:
     assert not policy.can_pay
     for _ in range(64):
         assert policy.propose(context(), 9) is NO_DRAFT
-        policy.observe(Verdict(NO_DRAFT, 0, (1,)), 2.0)
+        policy.observe(Verdict(NO_DRAFT, 0, (1,)), 2.0, 2.0)
     assert policy.can_pay
     assert policy.propose(context(), 9).tokens
 
@@ -281,7 +281,7 @@ def test_no_draft_is_longer_than_was_asked_for(recalled: list[float], chance: fl
     for _ in range(6):
         draft = policy.propose(context(), longest)
         assert len(draft.tokens) == len(draft.chances) <= min(longest, USUAL_LENGTH)
-        policy.observe(Verdict(draft, 0, (99,)), 1.0)
+        policy.observe(Verdict(draft, 0, (99,)), 1.0, 1.0)
 
 
 def test_both_hear_of_every_round_and_of_the_end_of_a_reply() -> None:
