@@ -63,7 +63,7 @@ fi
 export CMAKE_ARGS="$options $extensions ${CMAKE_ARGS:-}"
 key=$({
     echo "$llama $CMAKE_ARGS"
-    cat packaging/build-constraints.txt packaging/llama.cmake
+    cat packaging/build-constraints.txt packaging/llama.cmake engine/speculation/native/*.cpp
     "$python" -VV
     c++ --version || [ -n "$on_windows" ]
 } | cksum | cut -d' ' -f1)

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from engine.speculation.native.rows import NativeRows, load
+
 PACKAGING = Path(__file__).parents[3] / "packaging"
 PROGRESS, ENVIRONMENTS = PACKAGING / "progress.py", PACKAGING / "environments.py"
 
@@ -261,6 +263,9 @@ def test_other_systems_have_the_small_build_in_the_usual_index(
 _PROJECT = """
 cmake_minimum_required(VERSION 3.21)
 project(llama_cpp LANGUAGES CXX)
+function(llama_cpp_python_install_target target)
+    install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_CURRENT_SOURCE_DIR}/installed)
+endfunction()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(LLAMA_BUILD_COMMON ON CACHE BOOL "" FORCE) # as llama-cpp-python does
 add_subdirectory(vendor)
@@ -299,6 +304,10 @@ def test_only_what_is_shipped_is_compiled_and_kernels_as_before(tmp_path: Path) 
         "llama-context.cpp": "-O3",
         "llama.cpp": "-O1",
         "llama-model.cpp": "-O1",
+        "rows.cpp": "-O3",
         "unity_0_cxx.cxx": "-O1",
         "unity_1_cxx.cxx": "-O1",
     }
+    subprocess.run(["cmake", "--build", tmp_path / "build"], check=True, capture_output=True, env=own)
+    subprocess.run(["cmake", "--install", tmp_path / "build"], check=True, capture_output=True)
+    assert isinstance(load(tmp_path / "installed"), NativeRows), "the library of our own"
