@@ -15,7 +15,7 @@ from engine.speculation.numerics.acceptance import accept
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.likeliest import NUM_NOTED, DistributionNotes, RowScan, TokenLogs
 from engine.speculation.numerics.rules import Rules
-from engine.speculation.numerics.sampling import Dice, Distribution, RandomDice, distribution_of
+from engine.speculation.numerics.sampling import Dice, Distribution, RandomDice, distribution_of, num_penalised
 from engine.speculation.proposers.interface import Context
 from engine.values.config import SamplingSettings
 from engine.values.conversations import ChatTurn
@@ -77,9 +77,7 @@ class Decoder:
         self._guessing = sampling if sampling.seed is None else replace(sampling, temperature=0)
         self._rules = rules
         self._grammar = grammar
-        self._num_looked_at = (
-            sampling.penalty_window if rules is None else max(sampling.penalty_window, rules.num_looked_at)
-        )
+        self._num_looked_at = max(num_penalised(sampling), 0 if rules is None else rules.num_looked_at)
         self._recorder = Recorder()
         self.figures = self._recorder.figures
         self.verdict = Verdict(NO_DRAFT, 0, ())  # of the last round
@@ -192,7 +190,7 @@ class Decoder:
 
         def distribution_at(row: int) -> Distribution:
             seen.append(RowScan(rows[row], self._num_noted))
-            return self._distribution(seen[-1], self._num_before, draft.line(row - 1))
+            return self._distribution(seen[-1], self._num_before, draft.line(row - 1) if row else ())
 
         verdict = accept(draft, distribution_at, self._ends, self._dice)
         self._note(verdict.tokens, seen)
@@ -230,7 +228,8 @@ class Decoder:
 
     def _distribution(self, row: RowScan, num_before: int, line: Sequence[int] = ()) -> Distribution:
         """The distribution after the session's first `num_before` tokens and these, whose logits are in that row."""
-        history = self._session.tokens[max(0, num_before - self._num_looked_at) : num_before]
-        history += line
+        history: Sequence[int] = ()
+        if self._num_looked_at:
+            history = [*self._session.tokens[max(0, num_before - self._num_looked_at) : num_before], *line]
         allowed = None if self._grammar is None else self._grammar.allowed(line)
         return distribution_of(row, self._sampling, history, self._rules, allowed)

@@ -70,6 +70,12 @@ class NumpyRows:
         probabilities /= probabilities.sum()
         return probabilities
 
+    def place_of(self, weights: Probabilities, share: float) -> int:
+        cumulative = np.cumsum(weights)
+        # Scaled by the last sum, so that rounding can never put the throw beyond it.
+        place = int(np.searchsorted(cumulative, share * cumulative[-1], side="right"))
+        return min(place, len(weights) - 1)
+
 
 def _reached(values: LogitRow, count: int) -> np.float32:
     """A value that at least `count` of them reach, and not many more."""

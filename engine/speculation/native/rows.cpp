@@ -367,6 +367,21 @@ EXPORTED double slipstream_sum(void *logits, float maximum) {
     return total;
 }
 
+// The place where the sum of the first weights exceeds this share of all of them.
+EXPORTED int64_t slipstream_place(void *weights_in, double share) {
+    const Numbers<const double> weights(weights_in);
+    if (weights.size == 0)
+        return kRefused;
+    double total = 0.0;
+    for (int64_t place = 0; place < weights.size; ++place)
+        total += weights.data[place];
+    const double wanted = share * total;
+    int64_t place = 0;
+    for (double sum = weights.data[0]; place < weights.size - 1 && sum <= wanted; sum += weights.data[place])
+        ++place;
+    return place;
+}
+
 // The distribution over the likeliest tokens, whose logits come in order, after top-p, min-p (by the logarithm of its
 // share) and the temperature; returns how many are left.
 EXPORTED int64_t slipstream_chances(void *logits, double temperature, double top_p, double log_min_p, void *chances) {

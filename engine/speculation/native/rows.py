@@ -60,6 +60,7 @@ class NativeRows:
         self._reaching = _function(library.slipstream_reaching, ctypes.c_int64, array, ctypes.c_float, array, array)
         self._sum_of_exponentials = _function(library.slipstream_sum, number, array, ctypes.c_float)
         self._chances = _function(library.slipstream_chances, ctypes.c_int64, array, number, number, number, array)
+        self._place = _function(library.slipstream_place, ctypes.c_int64, array, number)
         self._told = _Told()
 
     def best(self, row: LogitRow) -> int:
@@ -100,6 +101,11 @@ class NativeRows:
         left: int = self._chances(values, temperature, top_p, log_min_p, probabilities)
         assert left > 0
         return probabilities if left == len(values) else probabilities[:left]
+
+    def place_of(self, weights: Probabilities, share: float) -> int:
+        place: int = self._place(weights, share)
+        assert place >= 0
+        return place
 
 
 def _function(function: Any, result: Any, *arguments: Any) -> Any:
@@ -176,3 +182,8 @@ def chances(values: LogitRow, temperature: float, top_p: float, log_min_p: float
     """The distribution over as many of the likeliest tokens as top-p and then min-p leave, after the temperature.
     `values`: their logits in order, the first of them finite; `log_min_p`: minus infinity leaves all."""
     return _InUse.reader.chances(values, temperature, top_p, log_min_p)
+
+
+def place_of(weights: Probabilities, share: float) -> int:
+    """The place where the sum of the first weights exceeds this share of all of them; the last one where none does."""
+    return _InUse.reader.place_of(weights, share)

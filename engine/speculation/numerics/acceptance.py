@@ -62,6 +62,9 @@ _FEW_PAIRS = 1 << 14  # of tokens: comparing them all is quicker than a table of
 def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int], dice: Dice) -> Verdict:
     """The verdict on a draft. `distribution_at` is called once for each token that is written, in order; nothing is
     accepted after a token of `ends`."""
+    if not draft.tokens:
+        wanted = distribution_at(0)
+        return Verdict(draft, 0, (wanted.draw(dice),), (wanted,))
     seen: list[Distribution] = []
 
     def look(place: int) -> Distribution:

@@ -30,6 +30,7 @@ from engine.values.errors import SettingInvalid
 Allowed = npt.NDArray[np.bool_]  # shape (vocabulary,): the tokens that may come
 
 _COLDEST = 1e-4  # a temperature below it is greedy except for rounding
+_THROWS_AT_ONCE = 64
 _CERTAIN: Probabilities = np.ones(1)
 _CERTAIN.flags.writeable = False
 
@@ -44,21 +45,23 @@ class Dice(Protocol):
 
 
 class RandomDice:
-    """Dice over numpy's generator; the same seed gives the same throws."""
+    """Dice over numpy's generator; the same seed gives the same throws. Several are thrown at once: after a pass, when
+    nothing of numpy is left in the processor's caches, a single one takes long."""
 
     def __init__(self, seed: int | None) -> None:
         self._random = np.random.default_rng(seed).random
+        self._thrown: list[float] = []  # the next one last
 
     def happens(self, probability: float) -> bool:
-        return self._random() < probability
+        return self._throw() < probability
 
     def choose(self, weights: Probabilities) -> int:
-        if len(weights) == 1:
-            return 0
-        cumulative = np.cumsum(weights)
-        # Scaled by the last sum, so that rounding can never put the throw beyond it.
-        place = int(np.searchsorted(cumulative, self._random() * cumulative[-1], side="right"))
-        return min(place, len(weights) - 1)
+        return rows.place_of(weights, self._throw()) if len(weights) > 1 else 0
+
+    def _throw(self) -> float:
+        if not self._thrown:
+            self._thrown = self._random(_THROWS_AT_ONCE)[::-1].tolist()
+        return self._thrown.pop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,30 @@ class Distribution:
         if token < len(self.ids) and self.ids[token] == token:  # where nothing was pruned
             return float(self.probabilities[token])
         return float(self.probabilities[self.ids == token].sum())
+
+
+class Certain(Distribution):
+    """One that leaves a single token."""
+
+    __slots__ = ("_token",)
+    _token: int
+
+    def __init__(self, token: int) -> None:
+        object.__setattr__(self, "_token", token)
+
+    @property
+    def ids(self) -> Ids:  # arrays take a while to make, and hardly anyone asks for them
+        return np.array([self._token])
+
+    @property
+    def probabilities(self) -> Probabilities:
+        return _CERTAIN
+
+    def draw(self, dice: Dice) -> int:  # noqa: ARG002
+        return self._token
+
+    def chance(self, token: int) -> float:
+        return float(token == self._token)
 
 
 def make_distribution(logits: LogitRow, settings: SamplingSettings, history: Sequence[int]) -> Distribution:
@@ -101,7 +128,7 @@ def distribution_of(
     elif _penalises(settings) and history:
         row = RowScan(_penalised(row.logits, settings, history))
     if settings.temperature == 0:
-        return Distribution(np.array([row.best()[0]]), _CERTAIN)
+        return Certain(row.best()[0])
     if settings.top_k == 0 and settings.top_p == 1 and settings.min_p == 0 and settings.top_n_sigma == 0:
         values = row.logits.astype(np.float64)
         values -= row.best()[1]
@@ -160,9 +187,13 @@ def _all_ids(num_tokens: int) -> Ids:
 
 
 def _penalises(settings: SamplingSettings) -> bool:
-    return settings.penalty_window > 0 and (
-        settings.repetition_penalty != 1 or settings.presence_penalty != 0 or settings.frequency_penalty != 0
-    )
+    return num_penalised(settings) > 0
+
+
+def num_penalised(settings: SamplingSettings) -> int:
+    """How many of the last tokens may get a penalty."""
+    changes = settings.repetition_penalty != 1 or settings.presence_penalty != 0 or settings.frequency_penalty != 0
+    return settings.penalty_window if changes else 0
 
 
 def _ruled(

@@ -227,7 +227,8 @@ class ReplyRun:
                 add_parts(parts, self._splitter.feed(stream.push(vocabulary.pieces[token])))
                 origin = origin_of(verdict.draft, places[place]) if place < len(places) else TARGET.key
                 self._origins.note(stream.num_decoded - num_before, origin)
-                self._note_log(token)
+                if self._logs is not None:
+                    self._note_log(self._logs, token)
                 if self._splitter.is_inside is not was_inside:
                     self._decoder.thought_end = None
                     if not was_inside:
@@ -301,14 +302,16 @@ class ReplyRun:
             elif part.kind is PartKind.CLOSING:
                 self._growing.end_thought(figures, len(self._tokens))
 
-    def _note_log(self, token: int) -> None:
-        log = None if self._logs is None else self._logs.of(len(self._tokens) - 1)
+    def _note_log(self, logs: TokenLogs, token: int) -> None:
+        log = logs.of(len(self._tokens) - 1)
         if log is not None:
             assert log.piece == self._vocabulary.pieces[token]
             self._logged.append((self._stream.num_decoded, log))
 
     def _logs_released(self) -> tuple[TokenLog, ...]:
         """The logs of the tokens whose text is released."""
+        if not self._logged:
+            return ()
         released: list[TokenLog] = []
         while self._logged and self._logged[0][0] <= self._num_released:
             released.append(self._logged.popleft()[1])

@@ -91,8 +91,14 @@ class TextOrigins:
 
     def release(self, num_characters: int, counts: bool = True) -> tuple[OriginRun, ...]:
         """The origins of the next characters, which must be decoded. Those that do not count are not among `runs`."""
-        released: list[tuple[int, str]] = []
         waiting = self._waiting
+        if len(waiting) == 1 and waiting[0][0] == num_characters:  # as usual: all that is decoded is released
+            ((_, origin),) = waiting
+            waiting.clear()
+            if counts:
+                _append(self._all, num_characters, origin)
+            return (OriginRun(num_characters, origin),)
+        released: list[tuple[int, str]] = []
         while num_characters > 0:
             length, origin = waiting.popleft()
             if length > num_characters:

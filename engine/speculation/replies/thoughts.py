@@ -30,8 +30,10 @@ class ReplyPart:
 def add_parts(parts: list[ReplyPart], more: Sequence[ReplyPart]) -> None:
     """Adds parts at the end, joined with a part of the same kind: a round is reported at once."""
     for part in more:
-        before = parts.pop().text if parts and parts[-1].kind is part.kind else ""
-        parts.append(ReplyPart(before + part.text, part.kind))
+        if parts and parts[-1].kind is part.kind:
+            parts[-1] = ReplyPart(parts[-1].text + part.text, part.kind)
+        else:
+            parts.append(part)
 
 
 class ThoughtSplitter:

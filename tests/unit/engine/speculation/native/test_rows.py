@@ -126,6 +126,15 @@ def test_distributions(
     np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-300)
 
 
+@given(
+    st.lists(st.floats(0, 1) | st.sampled_from([0.0, 0.25]), min_size=1, max_size=80),
+    st.floats(0, 1, exclude_max=True) | st.sampled_from([0.25, 0.5]),
+)
+def test_places(library: NativeRows, numbers: list[float], share: float) -> None:
+    weights = np.array([*numbers, 0.5])
+    assert library.place_of(weights, share) == TWIN.place_of(weights, share)
+
+
 @pytest.mark.parametrize(
     "settings",
     [

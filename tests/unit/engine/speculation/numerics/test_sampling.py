@@ -182,6 +182,13 @@ def test_draws_follow_the_distribution() -> None:
     assert chi_square < 16.27  # 0.1 % of a chi-square with 3 degrees of freedom
 
 
+def test_throws_are_those_of_numpy_one_after_the_other() -> None:
+    dice, random = RandomDice(7), np.random.default_rng(7)
+    for _ in range(200):
+        throw = random.random()
+        assert dice.happens(np.nextafter(throw, 1)) if throw < 0.5 else not dice.happens(throw)
+
+
 def test_same_seed_same_draws() -> None:
     distribution = make_distribution(np.zeros(500, np.float32), OFF, [])
     first, second = (RandomDice(7) for _ in range(2))
