@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.speculation.decoding.speculation import Speculation, open_speculation
+from engine.speculation.drafter.gguf import room_for_drafter
 from engine.speculation.model.files.estimate import fitting_beside
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.model_files import model_name
@@ -53,15 +54,16 @@ def load_target(
     source: TargetSource, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal
 ) -> Target:
     """The one way from a source to a target: llama.cpp loads its file, with the projector next to it. If the settings
-    name no number of GPU layers, graphics cards get as much of it as they have room for, and the CPU the rest. Raises
-    what `LlamaCppTarget.load` raises."""
+    name no number of GPU layers, graphics cards get as much of it as they have room for, and the CPU the rest; the
+    cards keep room for the starter, which is likely to draft. Raises what `LlamaCppTarget.load` raises."""
     path, name = source.path, source.name
     if not source.trusted:
         _check_header(path)
         preflight(path, stop)
     projector = projector_of(path)
     try:
-        return LlamaCppTarget.load(path, name, fitted(path, settings), on_progress, stop, projector=projector)
+        fitting = fitted(path, settings, room_for_drafter(path))
+        return LlamaCppTarget.load(path, name, fitting, on_progress, stop, projector=projector)
     except CardsTooSmall:
         if settings.gpu_layers is not None:
             raise

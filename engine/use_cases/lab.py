@@ -16,13 +16,13 @@ from engine.lab.measuring.order import BenchOrder, Way
 from engine.lab.measuring.shallow import FOLDER, shallow_copy
 from engine.loading import load_target
 from engine.opening import open_repository
+from engine.speculation.drafter.timing import measure_step
 from engine.speculation.model.files.sources import resolve_target
 from engine.speculation.model.interface import Interrupted, Target
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.proposers.catalogue import HEADS
-from engine.speculation.proposers.drafted import measure_step
 from engine.speculation.proposers.drafting import Drafting, Teachable
 from engine.speculation.proposers.selection import GivenStep
 from engine.speculation.proposers.supply import DrafterSupply, Known

@@ -13,15 +13,18 @@ from engine.speculation.drafter.exact_encoder import STRAY, STRAY_OR_MARK, WORD_
 from engine.speculation.drafter.gguf_adapter import Addition, adapter_file
 from engine.speculation.drafter.interface import LogitRow
 from engine.speculation.drafter.prompt_format import PromptFormat
+from engine.speculation.drafter.siblings import LARGER
+from engine.speculation.drafter.timing import measure_step
 from engine.speculation.model.files.facts import TargetFacts, facts_of
 from engine.speculation.model.files.model_files import model_name
+from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import FloatRow, SpellingVocabulary
 from engine.speculation.model.llama.drafting_model import DraftingModel
 from engine.speculation.model.llama.preflight import preflight
-from engine.speculation.model.loading import check_memory, fitted
+from engine.speculation.model.loading import bytes_on_cards, check_memory, fitted_whole
 from engine.values.config import TargetSettings
 from engine.values.conversations import ChatTurn
-from engine.values.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableError
+from engine.values.errors import Cancelled, CardsTooSmall, DrafterUnusable, MendableError, TargetMissing
 from engine.values.sentences import Sentence, say
 from engine.values.stop_signal import StopSignal
 
@@ -47,7 +50,7 @@ class GgufDrafter:
         self._addition: Addition | None = None  # the same, while it is in use
         self._state: FloatRow | None = None  # after the last token, where the addition needs it
         self._never = StopSignal()
-        self._free = weakref.finalize(self, model.close)
+        self.close = weakref.finalize(self, model.close)
 
     @property
     def num_held(self) -> int:
@@ -207,23 +210,24 @@ def load_gguf(
     """Loads a drafter. `trusted`: a file that was run before; another one is first tried in a separate process.
     `adapters`: see `GgufDrafter`. Raises DrafterUnusable and Cancelled."""
     try:
-        model = _load(path, name, trusted, stop)
+        drafter = _load(path, name, trusted, stop, adapters)
     except Cancelled:
         raise
     except MendableError as error:
         raise DrafterUnusable(_refusal(name, path, str(error))) from error
+    model = drafter._model
     try:
         if not model.limits.rolls_back_freely:
             raise DrafterUnusable(
                 "{name} cannot draft: it cannot roll back what it has read; choose another drafter.", name=name
             )
-        return GgufDrafter(model, adapters), GgufVocabulary(model, model.description.chat_template)
+        return drafter, GgufVocabulary(model, model.description.chat_template)
     except BaseException:
-        model.close()
+        drafter.close()
         raise
 
 
-def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> DraftingModel:
+def _load(path: Path, name: str, trusted: bool, stop: StopSignal, adapters: Path | None) -> GgufDrafter:
     found = facts_of(path)
     if found.problem:
         raise DrafterUnusable(found.problem)
@@ -231,10 +235,39 @@ def _load(path: Path, name: str, trusted: bool, stop: StopSignal) -> DraftingMod
     check_memory(path, settings, way_out=say("close other programs, or choose a smaller drafter"))
     if not trusted:
         preflight(path, stop)
+
+    def load(settings: TargetSettings) -> GgufDrafter:
+        model = DraftingModel.load(path, name, settings, _ignore, stop, max_rows=_WITH_STATE)
+        return GgufDrafter(model, adapters)
+
+    whole, on_processor = fitted_whole(path, settings), replace(settings, gpu_layers=0)
     try:
-        return DraftingModel.load(path, name, fitted(path, settings), _ignore, stop, max_rows=_WITH_STATE)
+        drafter = load(whole)
     except CardsTooSmall:
-        return DraftingModel.load(path, name, replace(settings, gpu_layers=0), _ignore, stop, max_rows=_WITH_STATE)
+        return load(on_processor)
+    return _quicker(drafter, load(on_processor)) if whole.gpu_layers else drafter
+
+
+def _quicker(on_card: GgufDrafter, on_processor: GgufDrafter) -> GgufDrafter:
+    """The one whose step takes less time; the other is closed. A slow card, or one on which much else runs, need not be
+    the better place for a small model."""
+    card_s, processor_s = measure_step(on_card), measure_step(on_processor)
+    _logger.info("a step takes %.1f ms on the card and %.1f on the processor", 1000 * card_s, 1000 * processor_s)
+    quicker, slower = (on_card, on_processor) if card_s <= processor_s else (on_processor, on_card)
+    slower.close()
+    return quicker
+
+
+def room_for_drafter(target: Path) -> int:
+    """The bytes of graphics cards that the starter would take if it drafts for this target; 0 if it is not there, or
+    the target is too small for it, or is the starter itself."""
+    try:
+        starter = starter_path()
+        if target.stat().st_size < LARGER * starter.stat().st_size:
+            return 0
+        return bytes_on_cards(starter, TargetSettings(context_size=_most_held(facts_of(starter))))
+    except (TargetMissing, OSError):
+        return 0
 
 
 def _most_held(found: TargetFacts) -> int:

@@ -13,10 +13,11 @@ from engine.speculation.model.llama.runtime import gpu_support
 from engine.values.config import TargetOptions, TargetSettings
 from engine.values.errors import TargetMissing, TargetUnusable
 from engine.values.sentences import say
-from engine.values.targets import MemoryEstimate
+from engine.values.targets import GpuShare, MemoryEstimate
 
 _CLEARLY = 1.05  # times the free memory: an estimate may be some percent too high
 _GB = 1e9
+_ALL_LAYERS = 1 << 16  # more than any model has
 
 
 def check_memory(path: Path, settings: TargetSettings, facts: str = "", way_out: str = "") -> None:
@@ -51,14 +52,39 @@ def _way_out(needed: MemoryEstimate) -> str:
     return say("choose a smaller quantization, close other programs, or load it anyway")
 
 
-def fitted(path: Path, settings: TargetSettings) -> TargetSettings:
-    """The settings with as many layers on the graphics cards as there is room for now, unless the user set a number."""
-    if settings.gpu_layers is None and (support := gpu_support()).devices:
+def fitted(path: Path, settings: TargetSettings, reserved_bytes: int = 0) -> TargetSettings:
+    """The settings with as many layers on the graphics cards as there is room for now, unless the user set a number.
+    `reserved_bytes` of the cards are left to what drafts, except where the whole target would fit without that: a layer
+    on the processor costs it more than a drafter there."""
+    share = None if settings.gpu_layers is not None else _share(path, settings)
+    if share is not None and share.num_layers < share.all_layers:
+        share = _share(path, settings, reserved_bytes)
+    return settings if share is None else replace(settings, gpu_layers=share.num_layers)
+
+
+def fitted_whole(path: Path, settings: TargetSettings) -> TargetSettings:
+    """The settings with all layers on the graphics cards, or none: between two devices, a step of a small model takes
+    longer than on either."""
+    share = _share(path, settings)
+    if share is None:
+        return settings
+    return replace(settings, gpu_layers=share.num_layers if share.num_layers == share.all_layers else 0)
+
+
+def bytes_on_cards(path: Path, settings: TargetSettings) -> int:
+    """What the whole model would take of the graphics cards; 0 where there are none, or nothing is known of it."""
+    share = _share(path, replace(settings, gpu_layers=_ALL_LAYERS))
+    return 0 if share is None else share.num_bytes
+
+
+def _share(path: Path, settings: TargetSettings, reserved_bytes: int = 0) -> GpuShare | None:
+    """None: there are no cards, or nothing is known of the model."""
+    if (support := gpu_support()).devices:
         with suppress(TargetMissing):
             found = facts_of(path)
             if found.memory is not None:
-                return replace(settings, gpu_layers=estimate(found, settings, support).gpu.num_layers)
-    return settings
+                return estimate(found, settings, support, reserved_bytes=reserved_bytes).gpu
+    return None
 
 
 def _check_cards(path: Path, settings: TargetSettings, needed: MemoryEstimate) -> None:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import islice
 
 from engine.speculation.drafter.interface import Drafter, LogitRow
+from engine.speculation.drafter.timing import measure_step
 from engine.speculation.native import rows
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain
 from engine.speculation.numerics.estimates import Calibration
@@ -30,8 +31,6 @@ from engine.values.drafters import UNNAMED_DRAFTER
 from engine.values.errors import DrafterUnusable
 
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
-_FEWEST_TURNS, _MOST_TURNS = 3, 12  # steps that are timed with each number of threads
-_MEASURING_S = 0.04  # about as long as timing takes, but for these turns
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _NEWEST_STEP = 0.05  # weight of the newest step
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
@@ -335,28 +334,6 @@ class DrafterProposer(SuppliedProposer):
             origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
             parents=(*chain(num_tokens), *(each.place - 1 for each in inside)),
         )
-
-
-def measure_step(drafter: Drafter) -> float:
-    """Seconds for reading one token, at best, with the fastest number of threads, which the drafter keeps. It goes on
-    holding what it holds, except for the last token where there is no room for another."""
-    num_held = min(drafter.num_held, drafter.max_held - 1)
-    most = drafter.most_threads
-    best_s = dict.fromkeys(sorted({1, min(2, most), most}), math.inf)
-    began = time.perf_counter()
-    for turn in range(_MOST_TURNS):
-        for num_threads in best_s:  # in turns, so that other work of the machine disturbs all of them alike
-            drafter.use_threads(num_threads)
-            drafter.roll_back(num_held)
-            started = time.perf_counter()
-            drafter.read([turn])
-            best_s[num_threads] = min(best_s[num_threads], time.perf_counter() - started)
-        if turn + 1 >= _FEWEST_TURNS and time.perf_counter() - began > _MEASURING_S:
-            break
-    drafter.roll_back(num_held)
-    quickest = min(best_s, key=best_s.__getitem__)
-    drafter.use_threads(quickest)
-    return best_s[quickest]
 
 
 @lru_cache(maxsize=8)

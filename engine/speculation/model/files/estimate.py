@@ -39,13 +39,15 @@ def estimate(
     settings: TargetSettings,
     support: GpuSupport = _CPU_ONLY,
     loaded: MemoryEstimate | None = None,
+    reserved_bytes: int = 0,
 ) -> MemoryEstimate:
-    """The estimate. `loaded`: that of the target in use, whose memory is free when another one is loaded."""
+    """The estimate. `loaded`: that of the target in use, whose memory is free when another one is loaded.
+    `reserved_bytes`: of the cards, for what comes beside it."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
     context = 0 if memory is None else memory.token_bytes * size + _states(memory, facts.stamp.size_bytes)
     work = 0 if memory is None else _work(memory, size)
-    room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
+    room = max(0, room_on(support, 0 if loaded is None else loaded.gpu.num_bytes) - reserved_bytes)
     share = GpuShare(support, room=room)
     if memory is not None:
         share = _share_of(memory, context, _work_inside(memory, size), settings.gpu_layers, support, room)

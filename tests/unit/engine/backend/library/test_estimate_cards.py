@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.speculation.drafter.gguf import room_for_drafter
 from engine.speculation.model import loading
 from engine.speculation.model.files.estimate import estimate, room_on
 from engine.speculation.model.files.facts import TargetFacts, facts_of
+from engine.speculation.model.files.sources import starter_path
 from engine.values.config import TargetSettings
 from engine.values.errors import TargetUnusable
 from engine.values.targets import ComputeDevice, DeviceKind, GpuSupport, MemoryEstimate
@@ -106,3 +108,57 @@ def test_more_than_the_cards_have_is_refused_in_figures(tmp_path: Path, monkeypa
         TargetUnusable, match=r"^3 layers of .* GB on A card, which has 0\.0 GB; choose fewer GPU layers"
     ):
         loading.check_memory(path, TargetSettings(1024, gpu_layers=3))
+
+
+def snug(facts: TargetFacts, layers: int, more_bytes: int = 0) -> GpuSupport:
+    """A card with room for so many layers, and some bytes."""
+    share = on(card(8192), facts, layers).gpu
+    spare = card(8192).devices[0].free_memory - share.room
+    return GpuSupport(("CUDA",), (replace(CARD, free_memory=spare + share.num_bytes + more_bytes),))
+
+
+@pytest.mark.parametrize(("more_mib", "reserved_mib", "layers"), [(0, 3, 1), (3, 3, 2), (0, 100, 0), (0, 0, 2)])
+def test_room_is_left_for_the_drafter_beside_a_target_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more_mib: int, reserved_mib: int, layers: int
+) -> None:
+    path = model(tmp_path)
+    monkeypatch.setattr(loading, "gpu_support", lambda: snug(facts_of(path), 2, more_mib * MIB))
+    fitted = loading.fitted(path, TargetSettings(1024), reserved_mib * MIB)
+    assert fitted.gpu_layers == layers
+
+
+def test_a_target_that_fits_whole_gives_up_nothing_for_a_drafter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = model(tmp_path)
+    monkeypatch.setattr(loading, "gpu_support", lambda: snug(facts_of(path), 3))
+    assert loading.fitted(path, TargetSettings(1024), 10**10).gpu_layers == 3
+
+
+@pytest.mark.parametrize(("room_for", "layers"), [(3, 3), (2, 0), (1, 0)])
+def test_a_drafter_is_on_the_card_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room_for: int, layers: int
+) -> None:
+    path = model(tmp_path)
+    monkeypatch.setattr(loading, "gpu_support", lambda: snug(facts_of(path), room_for))
+    assert loading.fitted_whole(path, TargetSettings(1024)).gpu_layers == layers
+    assert loading.bytes_on_cards(path, TargetSettings(1024)) == on(card(8192), facts_of(path), 3).gpu.num_bytes
+
+
+def test_without_a_card_there_is_nothing_to_fit_or_to_leave(tmp_path: Path) -> None:
+    path = model(tmp_path)
+    assert loading.fitted_whole(path, TargetSettings(1024)) == TargetSettings(1024)
+    assert loading.bytes_on_cards(path, TargetSettings(1024)) == 0
+
+
+def test_beside_a_large_target_the_card_keeps_room_for_the_starter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = tmp_path / "large.gguf"
+    with large.open("wb") as file:
+        file.truncate(4_000_000_000)
+    assert room_for_drafter(large) == 0, "there is no card"
+    monkeypatch.setattr(loading, "gpu_support", lambda: card(8192))
+    assert starter_path().stat().st_size < room_for_drafter(large) < 4 * starter_path().stat().st_size
+    assert room_for_drafter(starter_path()) == 0
+    assert room_for_drafter(tmp_path / "gone.gguf") == 0

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from engine.speculation.drafter.interface import LogitRow
+from engine.speculation.drafter.timing import measure_step
 from engine.speculation.numerics.draft import Verdict
 from engine.speculation.numerics.sampling import RandomDice
-from engine.speculation.proposers.drafted import DrafterProposer, measure_step
+from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.interface import Context
 from engine.speculation.proposers.shared_vocabulary import SharedVocabularyDrafter
 from engine.values.config import SamplingSettings
