@@ -36,15 +36,17 @@ GivenStep = Callable[[DrafterSource], float | None]
 
 
 class Pair(Enum):
-    """Kinds of drafters for a target, with the usual chances of a first and of a later guess (measured on recorded
-    replies of 7–8B models: docs/decisions/0019-drafters.md)."""
+    """Kinds of drafters for a target, with the usual chances of a first and of a later guess: measured, where that is
+    said, and else assumed (docs/decisions/0019-drafters.md). Some sixty guesses outweigh either."""
 
-    DISTILLED = (0.30, 0.50)  # the built-in drafter
-    TAUGHT = (0.46, 0.58)  # the built-in drafter for the starter, which taught it
-    SMALL = (0.54, 0.68)  # a language model of its own, such as the starter
-    FAMILY = (0.66, 0.76)  # a smaller model with the target's vocabulary, trained alike
-    UNKNOWN = (0.35, 0.52)
-    HEADS = (0.40, 0.45)  # that were made for the target
+    DISTILLED = (0.30, 0.50)  # the built-in drafter; measured on recorded replies of 7–8B models
+    TAUGHT = (0.46, 0.58)  # the built-in drafter for the starter, which taught it; measured
+    SMALL = (0.54, 0.68)  # a language model of its own; measured with the starter on the same replies
+    # A smaller model with the target's vocabulary, trained alike. Assumed, somewhat above a stranger: no two models of
+    # one family were at hand, and a pruned or requantized copy of the target would be too like it.
+    FAMILY = (0.66, 0.76)
+    UNKNOWN = (0.35, 0.52)  # assumed, to be on the safe side: it is the user's choice anyway
+    HEADS = (0.40, 0.45)  # made for the target; as a chain, the tokens of a round that their trees brought when measured
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,13 +119,16 @@ class ReadingWindow:
         """Looks for the longest part of what is held behind the first `num_alike` tokens that the text can go on with
         there, where some of it has to be left out. Returns where that stands in what is held and in the text, and its
         length; 0: there is none."""
-        held = self.held
-        last = max(num_alike, len(tokens) - self._drafter.max_held // 2) if len(tokens) > self._most else num_alike
+        held, size = self.held, self._drafter.max_held
+        first = last = num_alike
+        if len(tokens) > self._most:
+            first = max(num_alike, len(tokens) - 2 * size)  # what stands further in front leaves too much to read
+            last = max(num_alike, len(tokens) - size // 2)
         end = len(held) if self._drafter.can_drop else num_alike + _LEAST_ALIKE
         places: dict[tuple[int, ...], int] = {}
         for start in range(num_alike, min(end, len(held)) - _LEAST_ALIKE + 1):
             places.setdefault(tuple(held[start : start + _LEAST_ALIKE]), start)
-        best, place = (0, 0, 0), num_alike
+        best, place = (0, 0, 0), first
         while place <= last:
             found = places.get(tuple(tokens[place : place + _LEAST_ALIKE]))
             length = 0 if found is None else common_prefix_length(held[found:], tokens[place:])
