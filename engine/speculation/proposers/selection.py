@@ -46,7 +46,7 @@ class Pair(Enum):
     # one family were at hand, and a pruned or requantized copy of the target would be too like it.
     FAMILY = (0.66, 0.76)
     UNKNOWN = (0.35, 0.52)  # assumed, to be on the safe side: it is the user's choice anyway
-    HEADS = (0.40, 0.45)  # made for the target; as a chain, the tokens of a round that their trees brought when measured
+    HEADS = (0.40, 0.45)  # made for the target; a chain that brings what their trees brought when measured
 
 
 @dataclass(frozen=True, slots=True)
