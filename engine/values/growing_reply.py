@@ -180,7 +180,23 @@ class GrowingReply:
         self._pieces.append(piece)
         if self._part_at == math.inf:
             self._part_at = now() + _PART_S
-        self._change(num_pieces=len(self._pieces), figures=figures)
+        before = self._so_far
+        self._so_far = ReplySoFar(  # what `replace` makes, in half the time: it is made with every token
+            before.conversation_id,
+            before.prompt_id,
+            "",
+            before.num_prompt_tokens,
+            before.num_read,
+            before.num_to_read,
+            before.num_left_out,
+            len(self._pieces),
+            before.is_calling,
+            before.repeats,
+            figures,
+            None,
+            self._pieces,
+        )
+        self._tell(self._so_far)
 
     def _change(self, waits_for: Told = "", **changed: Any) -> None:
         self._so_far = replace(self._so_far, waits_for=waits_for, **changed)

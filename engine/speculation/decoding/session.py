@@ -54,7 +54,7 @@ class Session:
         self.owner = USER  # whose tokens these are
         self._left: _Copy | None = None  # what another owner had read when the last break ended
         self.num_evaluated = 0  # tokens, over the life of the session
-        self._can_tell = TargetFeature.STATES in target.features
+        self._telling = telling(target) if TargetFeature.STATES in target.features else None
 
     @property
     def num_cells(self) -> int:
@@ -97,8 +97,11 @@ class Session:
         self._forget_lost()
         start = place = len(self.tokens)
         while place < len(prompt):
-            with self._reading_lost(stop):
+            try:
                 rows, end = self._step(prompt, runs, place, stop)
+            except BaseException:
+                self._forget_lost()
+                raise
             self.tokens.extend(prompt[place:end])
             self.runs |= {place: runs[place]} if place in runs else {}
             place = end
@@ -109,25 +112,33 @@ class Session:
     def extend(self, tokens: Sequence[int], stop: StopSignal, num_rows: int) -> FloatRows:
         """One pass over `tokens`, after all that a rollback lost was read again; see `Target.evaluate`. Whatever it
         raises, `tokens` stay those that the target holds."""
-        with self._reading_lost(stop):
+        try:
+            self._read_lost(stop)
             rows = self._evaluate(tokens, num_rows, stop)
+        except BaseException:
+            self._forget_lost()
+            raise
         self.tokens.extend(tokens)
         return rows
 
     @property
     def states(self) -> StateRows | None:
         """The states of the last check's rows, where they were wanted: see `TellingTarget.states`."""
-        return telling(self._target).states if self._can_tell else None
+        return None if self._telling is None else self._telling.states
 
     def check(self, pending: int, draft: Draft, stop: StopSignal, with_states: bool = False) -> FloatRows:
         """One pass over the pending token and a draft: the logits after it and after each token of the draft. `settle`
         then says what is held of the draft. Raises as `extend` does."""
-        if self._can_tell:
-            telling(self._target).tell_states(with_states)
+        if self._telling is not None:
+            self._telling.tell_states(with_states)
         if not draft.parents:
             return self.extend([pending, *draft.tokens], stop, num_rows=1 + len(draft.tokens))
-        with self._reading_lost(stop):
+        try:
+            self._read_lost(stop)
             rows = branching(self._target).evaluate_tree(pending, draft.tokens, draft.parents, stop)
+        except BaseException:
+            self._forget_lost()
+            raise
         self.num_evaluated += 1 + len(draft.tokens)
         self.tokens.append(pending)
         return rows
@@ -183,16 +194,10 @@ class Session:
         self._forget_runs()
         return self._target.roll_back(num_kept)
 
-    @contextmanager
-    def _reading_lost(self, stop: StopSignal) -> Iterator[None]:
-        """Reads again all that a rollback lost, before another pass."""
-        try:
-            while self._target.num_held < len(self.tokens):
-                self._step(self.tokens, self.runs, self._target.num_held, stop)
-            yield
-        except BaseException:
-            self._forget_lost()
-            raise
+    def _read_lost(self, stop: StopSignal) -> None:
+        """Reads again what a rollback lost."""
+        while self._target.num_held < len(self.tokens):
+            self._step(self.tokens, self.runs, self._target.num_held, stop)
 
     def _evaluate(self, tokens: Sequence[int], num_rows: int, stop: StopSignal) -> FloatRows:
         rows = self._target.evaluate(tokens, num_rows, stop)

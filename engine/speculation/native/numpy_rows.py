@@ -19,12 +19,12 @@ _MOST_HEAPS = 64
 class NumpyRows:
     """The functions of `rows.py`."""
 
-    def best(self, row: LogitRow) -> int:
-        return int(row.argmax())
+    def best(self, row: LogitRow) -> tuple[int, float]:
+        best = int(row.argmax())
+        return best, float(row[best])
 
     def outlook(self, row: LogitRow) -> tuple[int, float]:
-        best = int(row.argmax())
-        maximum = float(row[best])
+        best, maximum = self.best(row)
         return best, maximum + math.log(self.sum_of_exponentials(row, maximum)) if math.isfinite(maximum) else maximum
 
     def largest(self, row: LogitRow, count: int) -> tuple[Ids, LogitRow]:

@@ -271,18 +271,21 @@ EXPORTED void slipstream_begin(void *get, void *release) {
     release_buffer = reinterpret_cast<ReleaseBuffer>(release);
 }
 
-// The id of the largest logit.
-EXPORTED int64_t slipstream_best(void *logits) {
+// The id of the largest logit, and it.
+EXPORTED int64_t slipstream_best(void *logits, double *value) {
     const Row row(logits);
     if (row.size == 0)
         return kRefused;
     auto &maxima = room_for_maxima(row.size);
-    if (!sweep(row.data, row.size, maxima.data()))
-        return first_nan(row.data);
-    return first_equal(row.data, maxima, of_key(largest_of(maxima.data(), maxima.size())));
+    const bool are_numbers = sweep(row.data, row.size, maxima.data());
+    const int64_t best = are_numbers
+                             ? first_equal(row.data, maxima, of_key(largest_of(maxima.data(), maxima.size())))
+                             : first_nan(row.data);
+    *value = row.data[best];
+    return best;
 }
 
-// The same, and the logarithm of the sum of all exponentials; where the largest logit is not finite, it is that logit.
+// The id of the largest logit, and the logarithm of the sum of all exponentials, which is not finite if that logit is not.
 EXPORTED int64_t slipstream_outlook(void *logits, double *total) {
     const Row row(logits);
     if (row.size == 0)

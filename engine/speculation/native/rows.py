@@ -36,8 +36,8 @@ _logger = logging.getLogger("slipstream.native")
 
 class _Told(threading.local):
     def __init__(self) -> None:
-        self.total = ctypes.c_double()
-        self.reference = ctypes.byref(self.total)
+        self.number = ctypes.c_double()
+        self.reference = ctypes.byref(self.number)
 
 
 class NativeRows:
@@ -54,7 +54,7 @@ class NativeRows:
         functions = (ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release)
         begin = _function(library.slipstream_begin, None, ctypes.c_void_p, ctypes.c_void_p)
         begin(*(ctypes.cast(each, ctypes.c_void_p) for each in functions))
-        self._best = _function(library.slipstream_best, ctypes.c_int64, array)
+        self._best = _function(library.slipstream_best, ctypes.c_int64, array, ctypes.c_void_p)
         self._outlook = _function(library.slipstream_outlook, ctypes.c_int64, array, ctypes.c_void_p)
         self._largest = _function(library.slipstream_largest, ctypes.c_int64, array, array, array)
         self._reaching = _function(library.slipstream_reaching, ctypes.c_int64, array, ctypes.c_float, array, array)
@@ -63,16 +63,17 @@ class NativeRows:
         self._place = _function(library.slipstream_place, ctypes.c_int64, array, number)
         self._told = _Told()
 
-    def best(self, row: LogitRow) -> int:
-        place: int = self._best(row)
+    def best(self, row: LogitRow) -> tuple[int, float]:
+        told = self._told
+        place: int = self._best(row, told.reference)
         assert place >= 0
-        return place
+        return place, told.number.value
 
     def outlook(self, row: LogitRow) -> tuple[int, float]:
         told = self._told
         place: int = self._outlook(row, told.reference)
         assert place >= 0
-        return place, told.total.value
+        return place, told.number.value
 
     def largest(self, row: LogitRow, count: int) -> tuple[Ids, LogitRow]:
         count = min(count, len(row))
@@ -153,13 +154,13 @@ def read_by_numpy() -> Iterator[None]:
         _InUse.reader = usual
 
 
-def best(row: LogitRow) -> int:
-    """The id of the largest logit."""
+def best(row: LogitRow) -> tuple[int, float]:
+    """The id of the largest logit, and it."""
     return _InUse.reader.best(row)
 
 
 def outlook(row: LogitRow) -> tuple[int, float]:
-    """The same, and the logarithm of the sum of all exponentials; if that logit is not finite, something not finite."""
+    """The id of the largest logit, and the logarithm of the sum of all exponentials, finite if that logit is."""
     return _InUse.reader.outlook(row)
 
 

@@ -35,14 +35,14 @@ class RowScan:
         self._at_least = at_least
         self._found: tuple[Ids, LogitRow] | None = None
 
-    def best(self) -> tuple[int, np.float32]:
+    def best(self) -> tuple[int, float]:
         """The largest one's token, the lowest of equal ones, and its logit. Raises TargetUnusable."""
         if self._found is None and not self._at_least:
-            best = rows.best(self.logits)
-            check_finite(self.logits[best])
-            return best, self.logits[best]
+            best, value = rows.best(self.logits)
+            check_finite(value)
+            return best, value
         ids, values = self.largest(1)
-        return int(ids[0]), values[0]
+        return int(ids[0]), float(values[0])
 
     def largest(self, count: int) -> tuple[Ids, LogitRow]:
         """The `count` largest logits and the ids of their tokens, largest first and of equal ones the lowest id first,
@@ -54,7 +54,7 @@ class RowScan:
         return found[0][:count], found[1][:count]
 
 
-def check_finite(maximum: np.float32) -> None:
+def check_finite(maximum: float | np.float32) -> None:
     """Checks the largest logit of a row; a NaN counts as the largest. Raises TargetUnusable."""
     if not math.isfinite(maximum):
         raise TargetUnusable(

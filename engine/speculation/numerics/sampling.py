@@ -236,7 +236,7 @@ def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, LogitRow
     of these. Without any of the three, a few more than min-p leaves."""
     if settings.top_n_sigma:  # the standard deviation of the logits that are not masked
         deviation = float(row.logits[row.logits > -np.inf].std(dtype=np.float64))
-        least = float(row.best()[1]) - settings.top_n_sigma * deviation
+        least = row.best()[1] - settings.top_n_sigma * deviation
         ids, logits = rows.reaching(row.logits, least) if settings.top_k == 0 else row.largest(settings.top_k)
         count = max(1, np.count_nonzero(logits >= least))
         return ids[:count], logits[:count], settings.top_p
@@ -245,7 +245,7 @@ def _candidates(row: RowScan, settings: SamplingSettings) -> tuple[Ids, LogitRow
     if settings.top_p < 1:
         return *_nucleus(row, settings.top_p), 1.0
     # A little less than min-p's bound: it is applied in double precision.
-    return *rows.reaching(row.logits, float(row.best()[1]) + math.log(settings.min_p) - 1e-3), 1.0
+    return *rows.reaching(row.logits, row.best()[1] + math.log(settings.min_p) - 1e-3), 1.0
 
 
 def _nucleus(row: RowScan, top_p: float) -> tuple[Ids, LogitRow]:

@@ -68,7 +68,7 @@ def blended(outlook: DraftOutlook, hopes: Hopes, weight: float) -> DraftOutlook:
     logits = outlook.logits.copy()
     logits[tokens] = np.log(ours + theirs) + outlook.total
     shares = dict(zip(tokens, (theirs / (ours + theirs)).tolist(), strict=True))
-    return DraftOutlook(logits, rows.best(logits), outlook.total - math.log(left), Blend(hopes.kind, shares))
+    return DraftOutlook(logits, rows.best(logits)[0], outlook.total - math.log(left), Blend(hopes.kind, shares))
 
 
 def hopes_at(

@@ -50,6 +50,16 @@ _KINDS = ("type_k", "type_v", "flash_attn_type", "swa_full", "kv_unified", "rope
 _FULL = template("The model's context is full; start a new chat or choose a larger context size.")
 
 
+def _addressing(name: str) -> Any:
+    """A function of llama.cpp that returns a pointer, as a number: an object would take longer to make than to use."""
+    function = lib._lib[name]
+    function.argtypes, function.restype = [lib.llama_context_p_ctypes], ctypes.c_void_p
+    return function
+
+
+_logits_address, _states_address = _addressing("llama_get_logits"), _addressing("llama_get_embeddings")
+
+
 class LlamaCppTarget(LoadedModel):
     """Implements `model.interface.Target`: one sequence of tokens, taken back in llama.cpp's own memory."""
 
@@ -82,6 +92,7 @@ class LlamaCppTarget(LoadedModel):
         self.limits = TargetLimits(context_size, max_tokens, max_rows, most, self._sequences.count)
         try:
             super().__init__(path, name, model, context, settings, MAX_TOKENS, most_sequences=self._sequences.count)
+            self._num_tokens = len(self.vocabulary)
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = HELD
             self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS}
@@ -130,7 +141,10 @@ class LlamaCppTarget(LoadedModel):
         assert self.num_held + count <= self.limits.context_size
         self._drop_tree()
         self._sequences.share(self.num_held)
-        self._batch_positions[:count] = np.arange(self.num_held, self.num_held + count)
+        if count == 1:  # as most passes have it
+            self._batch_positions[0] = self.num_held
+        else:
+            self._batch_positions[:count] = np.arange(self.num_held, self.num_held + count)
         self._decode(tokens, num_rows, stop)
         self.num_held += count
         self._num_revocable = min(count - 1, self.limits.max_rollback)
@@ -295,7 +309,7 @@ class LlamaCppTarget(LoadedModel):
         if not self._has_told:
             return None
         width = lib.llama_model_n_embd_out(self._model)
-        return self._view(lib.llama_get_embeddings(self._context), self._num_rows, width)
+        return self._view(_states_address(self._context), self._num_rows, width)
 
     def close(self) -> None:
         self._views.clear()
@@ -327,9 +341,12 @@ class LlamaCppTarget(LoadedModel):
             raise Interrupted
         self._watch(stop)
         count = len(tokens)
-        self._batch_tokens[:count] = tokens
-        self._batch_outputs[:count] = 0
-        self._batch_outputs[count - num_rows : count] = 1
+        if count == 1:
+            self._batch_tokens[0], self._batch_outputs[0] = tokens[0], 1
+        else:
+            self._batch_tokens[:count] = tokens
+            self._batch_outputs[:count] = 0
+            self._batch_outputs[count - num_rows : count] = 1
         self._batch.n_tokens = count
         self._has_told = self._tells and num_rows == count  # llama.cpp would make a row of every token
         lib.llama_set_embeddings(self._context, self._has_told)
@@ -344,16 +361,16 @@ class LlamaCppTarget(LoadedModel):
     def _rows(self, num_rows: int) -> FloatRows:
         """The logits in llama.cpp's own buffer."""
         self._num_rows = num_rows
-        return self._view(lib.llama_get_logits(self._context), num_rows, len(self.vocabulary))  # waits for the backend
+        return self._view(_logits_address(self._context), num_rows, self._num_tokens)  # waits for the backend
 
-    def _view(self, pointer: Any, num_rows: int, width: int) -> FloatRows:
+    def _view(self, address: int, num_rows: int, width: int) -> FloatRows:
         """A view of a buffer. Making one costs more than using it, so views are reused."""
-        key = (ctypes.addressof(pointer.contents), num_rows, width)
+        key = (address, num_rows, width)
         view = self._views.get(key)
         if view is None:
             if len(self._views) > 4 * self.limits.max_rows:  # the buffer has moved
                 self._views.clear()
-            view = np.ctypeslib.as_array(pointer, (num_rows, width))
+            view = np.ctypeslib.as_array(ctypes.cast(address, ctypes.POINTER(ctypes.c_float)), (num_rows, width))
             view.flags.writeable = False
             self._views[key] = view
         return view
