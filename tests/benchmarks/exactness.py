@@ -1,15 +1,16 @@
 """How exact the rounds are, in figures.
 
-    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1] [--heads FOLDER]
+    python -m tests.benchmarks.exactness [--draws 100000] [--temperature 0.8] [--seed 1]
+        [--target MODEL.gguf] [--drafter DRAFTER]
 
 First the largest errors on small vocabularies, summed over every draft and every throw of the dice: of the trie walk,
 of the rule of rejection, of both beside branches, and of whole rounds with a drafter that is translated, or that has
 the target's vocabulary, as a GGUF of its family may have; also under a grammar, under all rules, and with a seed.
 
-Then first and second tokens on the real starter with the built-in drafter: DRAWS rounds against the distribution that
-they should follow, and against as many plain draws, by chi-square; with drafts that are sampled, and with trees of
-certain guesses, which one pass of llama.cpp checks. The rows of target and drafter are computed once for each beginning
-and stored, so that only proposing and acceptance run so many times.
+Then first and second tokens on the real starter with the built-in drafter, or on other models: DRAWS rounds against the
+distribution that they should follow, and against as many plain draws, by chi-square; with drafts that are sampled, and
+with trees of certain guesses, which one pass of llama.cpp checks. The rows of target and drafter are computed once for
+each beginning and stored, so that only proposing and acceptance run so many times.
 """
 
 from __future__ import annotations
@@ -26,10 +27,9 @@ import torch
 
 from engine.loading import load_target
 from engine.speculation.decoding.session import Session
-from engine.speculation.drafter.choice import built_in_source
-from engine.speculation.drafter.heads_folder import heads_source
+from engine.speculation.drafter.choice import BUILT_IN, built_in_source, drafter_source
 from engine.speculation.drafter.interface import Drafter, Heads, LogitRow
-from engine.speculation.model.files.sources import starter_source
+from engine.speculation.model.files.sources import file_source, starter_source
 from engine.speculation.model.interface import StateRow, Target, branching
 from engine.speculation.numerics.acceptance import accept
 from engine.speculation.numerics.draft import NO_DRAFT, Draft
@@ -38,8 +38,18 @@ from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.heads import HeadsProposer
 from engine.speculation.proposers.interface import Context, SuppliedProposer
 from engine.speculation.proposers.supply import open_drafting, open_heads
-from engine.values.config import EngineConfig, SamplingSettings, SpeculationSettings, TargetSettings, data_dir
+from engine.speculation.proposers.window import ReadingWindow
+from engine.speculation.replies.reply import ReplyWriter
+from engine.values.config import (
+    STARTER,
+    EngineConfig,
+    SamplingSettings,
+    SpeculationSettings,
+    TargetSettings,
+    data_dir,
+)
 from engine.values.conversations import ChatTurn, Role
+from engine.values.drafters import DrafterRunner, DrafterSource
 from engine.values.stop_signal import StopSignal
 from tests.fakes.drafter import PIECES, random_logits
 from tests.fakes.proposers import Generous, drafting, neural_proposer, sharing_proposer
@@ -129,13 +139,15 @@ class Experiment:
     def __init__(self, target: Target, proposer: SuppliedProposer, sampling: SamplingSettings) -> None:
         if isinstance(proposer, DrafterProposer):
             proposer._drafter = CachingDrafter(proposer._drafter)
+            proposer._window = ReadingWindow(proposer._drafter)
         if isinstance(proposer, HeadsProposer):
             proposer._heads = CachingHeads(proposer._heads)
         self._proposer = proposer
         self._sampling = sampling
         self._target = target
-        prompt = target.tokenize(f"<|im_start|>user\n{TURNS[0].text}<|im_end|>\n<|im_start|>assistant\n")
-        self._begun = [*prompt, *target.tokenize(OPENING)]
+        prompt = ReplyWriter(target).prepare(TURNS).prompt.tokens
+        between = "" if target.description.chat_template else "\n\n"  # else the prompt itself goes on
+        self._begun = [*prompt, *target.tokenize(between + OPENING)]
         self._start = len(prompt)
         self._distributions: dict[tuple[int, ...], Distribution] = {}
 
@@ -217,11 +229,15 @@ class Experiment:
         return float(torch.special.gammaincc(freedom, torch.tensor(chi_square / 2, dtype=torch.float64)))
 
 
-def open_experiment(target: Target, folder: Path, sampling: SamplingSettings, heads: Path | None = None) -> Experiment:
-    if heads is not None:
-        return Experiment(target, open_heads(heads_source(heads), target).proposer, sampling)
+def open_experiment(
+    target: Target, folder: Path, sampling: SamplingSettings, drafter: DrafterSource | None = None
+) -> Experiment:
+    """`drafter` None: the built-in one."""
+    drafter = drafter or built_in_source()
+    if drafter.runner is DrafterRunner.HEADS:
+        return Experiment(target, open_heads(drafter, target).proposer, sampling)
     config = EngineConfig(folder, SpeculationSettings(device="cpu"))
-    return Experiment(target, open_drafting(config, built_in_source(), target.vocabulary).proposer, sampling)
+    return Experiment(target, open_drafting(config, drafter, target.vocabulary).proposer, sampling)
 
 
 def largest_errors() -> Iterator[tuple[str, float]]:
@@ -266,22 +282,26 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100_000)
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--heads", type=Path, help="folder of heads of the starter, in place of the built-in drafter")
+    parser.add_argument("--target", default=STARTER, help="a GGUF file, in place of the starter")
+    parser.add_argument("--drafter", default=BUILT_IN, help="as of slipstream bench; also a folder of heads")
     options = parser.parse_args()
 
     for name, error in largest_errors():
         print(f"largest error of {name}: {error:.1e}")
-    target = load_target(starter_source(), TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    source = starter_source() if options.target == STARTER else file_source(Path(options.target))
+    target = load_target(source, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
+    drafter = drafter_source(options.drafter, data_dir())
     for label, sampling in (
         ("top-k 40, top-p 0.95, min-p 0.05", SamplingSettings(temperature=options.temperature)),
         ("top-k 20 alone", SamplingSettings(temperature=options.temperature, top_k=20, top_p=1, min_p=0)),
     ):
         for kind, max_branches in (("sampled drafts", 1), ("trees", 4)):
-            experiment = open_experiment(target, data_dir(), sampling, options.heads)
+            experiment = open_experiment(target, data_dir(), sampling, drafter)
             began = time.perf_counter()
             result = experiment.compare(options.draws, options.seed, max_branches=max_branches)
             print(
-                f"starter, temperature {options.temperature:g}, {label}, {kind}: {result.num_rounds:,} rounds, "
+                f"{source.name}, {drafter.name} drafting, temperature {options.temperature:g}, {label}, {kind}: "
+                f"{result.num_rounds:,} rounds, "
                 f"{result.num_accepted / result.num_rounds:.2f} draft tokens accepted in each, in "
                 f"{result.num_beside / result.num_rounds:.0%} beside the trunk; chi-square of the first two tokens "
                 f"against their distribution: p = {result.p_value_of_distribution:.3f}, of plain draws: p = "
