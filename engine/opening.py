@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.speculation.model.files.model_files import models_folder
@@ -54,7 +55,8 @@ def make_library(
 ) -> LibraryService:
     from engine.backend.library.library_service import LibraryService
 
-    return LibraryService(repository, saved_downloads(config), loaded, emit, _gpu_support, llama_cpp_build)
+    machine = _gpu_support, _room_for_drafter, llama_cpp_build
+    return LibraryService(repository, saved_downloads(config), loaded, emit, *machine)
 
 
 def make_tuning(
@@ -82,6 +84,12 @@ def _gpu_support() -> GpuSupport:
     from engine.speculation.model.llama.runtime import gpu_support
 
     return gpu_support()
+
+
+def _room_for_drafter(target: Path) -> int:
+    from engine.speculation.drafter.gguf import room_for_drafter
+
+    return room_for_drafter(target)
 
 
 def open_servers(config: EngineConfig) -> Servers:

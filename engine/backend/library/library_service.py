@@ -62,6 +62,7 @@ class LibraryService:
     _loaded: Callable[[], TargetInfo | None]  # the target in use
     _emit: Listener
     _gpu_support: Callable[[], GpuSupport] = GpuSupport  # called for every estimate, as free memory changes
+    _room_for_drafter: Callable[[Path], int] = lambda _target: 0  # bytes of cards that are left to what drafts for it
     _build: Callable[[], str] = str  # of llama.cpp, as `Runtime.key`; empty: nothing was measured with it
 
     def list(self) -> tuple[LibraryTarget, ...]:
@@ -140,7 +141,7 @@ class LibraryService:
         facts, record = self._look_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
         support = self._gpu_support()
-        return estimate(facts, settings, support, self._loaded_estimate(support))
+        return estimate(facts, settings, support, self._loaded_estimate(support), self._room_for_drafter(path))
 
     def quantization_speeds(self, files: Sequence[HubFile]) -> tuple[QuantizationSpeed, ...]:
         """Speeds of the quantizations of one model on the hub, fastest here first; empty where nothing like it was

@@ -54,11 +54,8 @@ def _way_out(needed: MemoryEstimate) -> str:
 
 def fitted(path: Path, settings: TargetSettings, reserved_bytes: int = 0) -> TargetSettings:
     """The settings with as many layers on the graphics cards as there is room for now, unless the user set a number.
-    `reserved_bytes` of the cards are left to what drafts, except where the whole target would fit without that: a layer
-    on the processor costs it more than a drafter there."""
-    share = None if settings.gpu_layers is not None else _share(path, settings)
-    if share is not None and share.num_layers < share.all_layers:
-        share = _share(path, settings, reserved_bytes)
+    `reserved_bytes`: as for `estimate`."""
+    share = None if settings.gpu_layers is not None else _share(path, settings, reserved_bytes)
     return settings if share is None else replace(settings, gpu_layers=share.num_layers)
 
 

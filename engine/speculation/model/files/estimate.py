@@ -42,15 +42,18 @@ def estimate(
     reserved_bytes: int = 0,
 ) -> MemoryEstimate:
     """The estimate. `loaded`: that of the target in use, whose memory is free when another one is loaded.
-    `reserved_bytes`: of the cards, for what comes beside it."""
+    `reserved_bytes` of the cards are left to what drafts, except where all of the target fits without that: a layer on
+    the processor costs it more than a drafter there."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
     context = 0 if memory is None else memory.token_bytes * size + _states(memory, facts.stamp.size_bytes)
     work = 0 if memory is None else _work(memory, size)
-    room = max(0, room_on(support, 0 if loaded is None else loaded.gpu.num_bytes) - reserved_bytes)
+    room = room_on(support, 0 if loaded is None else loaded.gpu.num_bytes)
     share = GpuShare(support, room=room)
     if memory is not None:
-        share = _share_of(memory, context, _work_inside(memory, size), settings.gpu_layers, support, room)
+        share = _share_of(
+            memory, context, _work_inside(memory, size), settings.gpu_layers, support, room, reserved_bytes
+        )
     return MemoryEstimate(
         weights=facts.stamp.size_bytes,
         context=context,
@@ -90,9 +93,16 @@ def room_on(support: GpuSupport, leaving_bytes: int = 0) -> int:
 
 
 def _share_of(
-    memory: MemoryNeeds, context_bytes: int, work_bytes: int, wanted: int | None, support: GpuSupport, room: int
+    memory: MemoryNeeds,
+    context_bytes: int,
+    work_bytes: int,
+    wanted: int | None,
+    support: GpuSupport,
+    room: int,
+    reserved: int,
 ) -> GpuShare:
-    """The share with the `wanted` number of layers; None: as many as there is room for."""
+    """The share with the `wanted` number of layers; None: as many as there is room for, with `reserved` bytes left
+    unless all fit."""
     if not support.devices:
         return GpuShare(support)
     all_layers = memory.num_layers + 1
@@ -104,7 +114,8 @@ def _share_of(
         return memory.output_bytes + in_layers + work_bytes
 
     if wanted is None:
-        num_layers = next((count for count in range(all_layers, 0, -1) if taken(count) <= room), 0)
+        left = room if taken(all_layers) <= room else room - reserved
+        num_layers = next((count for count in range(all_layers, 0, -1) if taken(count) <= left), 0)
     else:
         num_layers = min(wanted, all_layers)
     twice = memory.output_bytes if num_layers and not memory.has_own_output else 0

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from engine.backend.library.library_service import LibraryService
+from engine.backend.library.saved_downloads import SavedDownloads
+from engine.backend.storage import Repository
 from engine.speculation.drafter.gguf import room_for_drafter
 from engine.speculation.model import loading
 from engine.speculation.model.files.estimate import estimate, room_on
@@ -125,6 +129,21 @@ def test_room_is_left_for_the_drafter_beside_a_target_that_does_not_fit(
     monkeypatch.setattr(loading, "gpu_support", lambda: snug(facts_of(path), 2, more_mib * MIB))
     fitted = loading.fitted(path, TargetSettings(1024), reserved_mib * MIB)
     assert fitted.gpu_layers == layers
+
+
+def test_the_library_says_how_many_layers_that_leaves(tmp_path: Path) -> None:
+    path, asked = model(tmp_path), list[Path]()
+
+    def room_for_drafter(target: Path) -> int:
+        asked.append(target)
+        return 3 * MIB
+
+    with closing(Repository.open(tmp_path / "store")) as repository:
+        machine = (lambda: snug(facts_of(path), 2)), room_for_drafter
+        kept = SavedDownloads(tmp_path / "models")
+        library = LibraryService(repository, kept, lambda: None, lambda _event: None, *machine)
+        assert library.estimate(path, TargetSettings(1024)).gpu.num_layers == 1
+    assert asked == [path]
 
 
 def test_a_target_that_fits_whole_gives_up_nothing_for_a_drafter(
