@@ -74,7 +74,6 @@ class Decoder:
         self._num_noted = 0 if notes is None else NUM_NOTED
         self._dice = dice or RandomDice(seed if sampling.seed is None else sampling.seed)
         self._guessers_dice = dice or RandomDice(None)  # else the target's draws would depend on what is drafted
-        self._guessing = sampling if sampling.seed is None else replace(sampling, temperature=0)
         self._rules = rules
         self._grammar = grammar
         self._num_looked_at = max(num_penalised(sampling), 0 if rules is None else rules.num_looked_at)
@@ -162,8 +161,9 @@ class Decoder:
                 tokens,
                 pending,
                 reply_start,
-                self._guessing,
+                self._sampling,
                 self._guessers_dice,
+                self._sampling.seed is not None,
                 self._learns,
                 self._limits.max_branches,
                 state=self._state,

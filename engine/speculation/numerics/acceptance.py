@@ -75,15 +75,12 @@ def accept(draft: Draft, distribution_at: DistributionAt, ends: Collection[int],
     return Verdict(draft, len(branch), tokens, tuple(seen), branch if draft.parents else ())
 
 
-def acceptance_chance(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> float:
-    """How likely a token drawn from `proposed` is to be accepted where the target wants `wanted`: Σ min(p, q).
-
-    Exact where both have one vocabulary. With a trie it is the chance of passing the first test of a position, between
-    the children c of the root, Σ min(p̂(c), q(c)): later tests depend on what is drawn next.
-    """
+def masses_of(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> Probabilities:
+    """How likely the target writes each of the `proposed` tokens, shape (k,). With a trie, each of them as the first
+    token of a string: the masses p̂(c) of the children of the root, between which the first test of a position decides;
+    later tests depend on what is drawn next."""
     outcomes = wanted.ids if trie is None else trie.firsts(wanted.ids)
-    masses = _sums_of(proposed.ids, outcomes, wanted.probabilities)
-    return float(np.minimum(masses, proposed.probabilities).sum())
+    return _sums_of(proposed.ids, outcomes, wanted.probabilities)
 
 
 def _judged(
@@ -191,7 +188,7 @@ class _Walk:
     def outcome(self) -> tuple[int, tuple[int, ...]]:
         """The number of accepted tokens, and what is written."""
         draft = self._draft
-        expected = draft.tokens[: draft.num_trunk]
+        expected = draft.tokens[: draft.num_fixed]
         accepted = list(expected[: draft.num_before])
         place = 0  # on the path, where the next target token begins
         while len(accepted) < len(expected) and place < len(self._path.tokens):

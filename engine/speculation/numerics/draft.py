@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
@@ -10,6 +11,7 @@ from operator import eq, mul
 from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.numerics.string_trie import StringTrie
 
+_COSTS = ("num_steps", "drafter_s", "reading_s", "num_read")  # fields of a draft
 _COMPARED_AT_ONCE = 256  # tokens, so that a difference is not looked for from the beginning
 
 
@@ -21,6 +23,14 @@ class DraftPath:
     distributions: tuple[Distribution, ...]  # shape (k,), over the drafter's vocabulary, after masking and pruning
     # The strings that target tokens are made of; unchanged until the verdict. None: both have the same tokens.
     trie: StringTrie | None
+    num_made: int  # tokens of the target that these make: the first ones after `Draft.before`
+
+    def only(self, made: Sequence[int]) -> DraftPath:
+        """The path to these of the tokens it makes, by their numbers."""
+        if self.trie is not None:
+            return replace(self, num_made=len(made))
+        tokens, distributions = ([each[number] for number in made] for each in (self.tokens, self.distributions))
+        return replace(self, tokens=tuple(tokens), distributions=tuple(distributions), num_made=len(made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +38,8 @@ class Draft:
     """A guess at the next tokens of the target.
 
     Without a path it counts as certain of each token. With one, `tokens` after `before` are the path's own, or the
-    longest-match segmentation of them: the very tokens that come out if everything on the path is accepted.
+    longest-match segmentation of them: the very tokens that come out if everything on the path is accepted. All further
+    tokens are certain.
 
     A chain has no `parents`: each token follows the one before it. In a tree several tokens, all different, may follow
     the same one. Parents come before their children, and the first tokens are the *trunk*: they follow one another, as
@@ -97,6 +108,12 @@ class Draft:
         return tuple(self.line(place) for place in sorted({*range(len(self.tokens))} - {*parents}))
 
     @property
+    def num_fixed(self) -> int:
+        """The number of its first tokens that were drawn, or guessed before those by another proposer: what is written
+        depends on them, so they stay in the draft."""
+        return self.num_before + (self.path.num_made if self.path else 0)
+
+    @property
     def num_before(self) -> int:
         return len(self.before.tokens) if self.before else 0
 
@@ -125,15 +142,17 @@ class Draft:
 
     def only(self, places: Sequence[int]) -> Draft:
         """The draft cut to the tokens at these places, in order, with the parents of each. All of `before` must be
-        among them and, of a draft with a path, the whole trunk."""
-        assert self.path is None or self.num_trunk <= len(places)
+        among them, and all that was drawn."""
+        assert self.path is None or self.num_fixed <= len(places)
         return self._of(places)
 
     def _of(self, places: Sequence[int]) -> Draft:
         num_before, new = self.num_before, {place: number for number, place in enumerate(places)}
         parents = tuple(new.get(self.parents[place], -1) for place in places) if self.parents else ()
+        made = [place - num_before for place in places if num_before <= place < self.num_fixed]
         return replace(
             self,
+            path=self.path and self.path.only(made),
             tokens=tuple(self.tokens[place] for place in places),
             chances=tuple(self.chances[place] for place in places) if self.chances else (),
             origins=tuple(self.origins[place - num_before] for place in places[num_before:]) if self.origins else (),
@@ -146,17 +165,14 @@ class Draft:
         if self.before is not None:
             before = self.before.within(allows)
             if len(before.tokens) < self.num_before:
-                costs = {name: getattr(self, name) for name in ("num_steps", "drafter_s", "reading_s", "num_read")}
-                return replace(before, **costs)
+                return replace(before, **{name: getattr(self, name) for name in _COSTS})
         stands: list[bool] = []  # whether a token may follow the one at that place
         kept: list[int] = []
-        drawn = (
-            0 if self.path is None else self.num_trunk if self.path.trie else self.num_before + len(self.path.tokens)
-        )
+        num_fixed = self.num_fixed if self.path else 0
         for place, parent in enumerate(self.parents or chain(len(self.tokens))):
             is_reached = parent < 0 or stands[parent]
             stands.append(is_reached and allows(self.line(place)))
-            if stands[-1] or (is_reached and self.num_before <= place < drawn):
+            if stands[-1] or (is_reached and self.num_before <= place < num_fixed):
                 kept.append(place)
         return self if len(kept) == len(self.tokens) else self._of(kept)
 
@@ -175,25 +191,49 @@ class Draft:
         )
 
     def followed_by(self, more: Draft) -> Draft:
-        """Adds tokens that took no time to guess after the trunk of this draft, which must be certain of its tokens."""
-        num_trunk = self.num_trunk
-        if num_trunk < len(self.tokens):
-            longer, moved = self.first(num_trunk).followed_by(more), len(more.tokens)
-            keys = [key for key, length in self.parts for _ in range(length)]
-            branches = (parent + moved * (parent >= num_trunk) for parent in self.parents[num_trunk:])
-            return replace(
-                longer,
-                tokens=longer.tokens + self.tokens[num_trunk:],
-                chances=longer.chances + self.chances[num_trunk:],
-                origins=(more.proposer,) * moved + tuple(keys[num_trunk:]),
-                parents=(*chain(len(longer.tokens)), *branches),
-            )
+        """Adds tokens that took no time to guess after the trunk of this draft."""
+        num_trunk, num_more = self.num_trunk, len(more.tokens)
+        if self.path is None and num_trunk == len(self.tokens):
+            return replace(more.after(self), **{name: getattr(self, name) for name in _COSTS})
+        own = self.origins or (self.proposer,) * (len(self.tokens) - self.num_before)
+        num_own = num_trunk - self.num_before
+        parents = self.parents or chain(len(self.tokens))
+        branches = (parent + num_more * (parent >= num_trunk) for parent in parents[num_trunk:])
         return replace(
-            more.after(self),
-            num_steps=self.num_steps,
-            drafter_s=self.drafter_s,
-            reading_s=self.reading_s,
-            num_read=self.num_read,
+            self,
+            tokens=(*self.tokens[:num_trunk], *more.tokens, *self.tokens[num_trunk:]),
+            chances=(*self.chances[:num_trunk], *more.chances, *self.chances[num_trunk:]),
+            origins=(*own[:num_own], *[more.proposer] * num_more, *own[num_own:]),
+            parents=as_parents((*chain(num_trunk + num_more), *branches)),
+        )
+
+    def beside(self, other: Draft) -> Draft:
+        """Adds the lines of another draft, which is certain of its tokens, as branches. What both share stands once;
+        a token that only the other has is taken to be as likely as it says where none of its siblings here stands."""
+        tokens, chances, parents = [*self.tokens], [*self.chances], [*(self.parents or chain(len(self.tokens)))]
+        places = {pair: place for place, pair in enumerate(zip(parents, tokens, strict=True))}
+        left: defaultdict[int, float] = defaultdict(lambda: 1.0)  # chance that none of its children stands, by place
+        for parent, chance in zip(parents, chances, strict=True):
+            left[parent] -= chance
+        found = [-1]  # where the tokens of the other draft stand, beginning with the pending one
+        for token, chance, parent in zip(
+            other.tokens, other.chances, other.parents or chain(len(other.tokens)), strict=True
+        ):
+            at = found[parent + 1]
+            if (at, token) not in places:
+                places[at, token] = len(tokens)
+                tokens.append(token)
+                parents.append(at)
+                chances.append(chance * max(0.0, left[at]))
+                left[at] -= chances[-1]
+            found.append(places[at, token])
+        own = self.origins or (self.proposer,) * (len(self.tokens) - self.num_before)
+        return replace(
+            self,
+            tokens=tuple(tokens),
+            chances=tuple(chances),
+            origins=(*own, *[other.proposer] * (len(tokens) - len(self.tokens))),
+            parents=as_parents(parents),
         )
 
 

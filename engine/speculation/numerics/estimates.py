@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from engine.values.draft_policy import KnownChances
@@ -12,6 +13,8 @@ _PRIOR_WEIGHT = 8.0  # guesses that a prior is worth
 _LEAN_STEP = 0.12  # of one guess, in log odds
 _LEAN_MEMORY = 0.97
 _HIGHEST_SHARE = 0.995
+_WARMER = (0.5, 1.0)  # temperatures that end a level
+NUM_LEVELS = len(_WARMER) + 2
 _ROUND_MEMORY = 0.95  # what counts of a round when the next is seen
 _LARGEST_SURPRISE = 3.0  # times what is known: more is a hiccup of the machine
 
@@ -19,7 +22,9 @@ _LARGEST_SURPRISE = 3.0  # times what is known: more is a hiccup of the machine
 class Calibration:
     """The share of guesses of each kind that were accepted recently; and a lean: whether the present text is easier or
     harder than that. The shares change slowly, the lean follows within a dozen guesses and fades as quickly: an online
-    logistic regression with one weight for each kind and one for the moment."""
+    logistic regression with one weight for each kind and one for the moment.
+
+    Each level of temperature has shares of its own, as the same guess stands less often the freer the target is."""
 
     def __init__(self, priors: Sequence[float], fewest_known: int = 0) -> None:
         """`priors`: for each kind, the chance before anything was seen. A record of fewer than `fewest_known` kinds is
@@ -27,6 +32,8 @@ class Calibration:
         self._fewest_known = fewest_known
         self._accepted = [prior * _PRIOR_WEIGHT for prior in priors]
         self._tried = [_PRIOR_WEIGHT] * len(priors)
+        self._level = 0
+        self._others: dict[int, tuple[list[float], list[float]]] = {}  # accepted and tried at the other levels
         self._lean = 0.0
 
     def chance(self, kind: int) -> float:
@@ -40,16 +47,37 @@ class Calibration:
     def share(self, kind: int) -> float:
         return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)
 
-    @property
-    def known(self) -> KnownChances:
-        return KnownChances(tuple(self._accepted), tuple(self._tried))
+    def enter(self, level: int) -> None:
+        """Switches to the shares at a level of temperature (see `level_of`). One that was never seen begins with the
+        present shares, which then weigh no more than priors."""
+        if level == self._level:
+            return
+        self._others[self._level] = self._accepted, self._tried
+        self._level = level
+        known = self._others.pop(level, None)
+        if known is None:
+            weights = [min(1.0, _PRIOR_WEIGHT / tried) for tried in self._tried]
+            known = (
+                [accepted * weight for accepted, weight in zip(self._accepted, weights, strict=True)],
+                [tried * weight for tried, weight in zip(self._tried, weights, strict=True)],
+            )
+        self._accepted, self._tried = known
 
-    def know(self, known: KnownChances) -> None:
+    @property
+    def known(self) -> dict[int, KnownChances]:
+        """By level."""
+        levels = {**self._others, self._level: (self._accepted, self._tried)}
+        return {level: KnownChances(tuple(accepted), tuple(tried)) for level, (accepted, tried) in levels.items()}
+
+    def know(self, known: KnownChances, level: int = 0) -> None:
         """Restores what was known earlier, if it is of the same kinds or of the first of them."""
         num_kinds, pairs = len(known.tried), list(zip(known.accepted, known.tried, strict=False))
         is_of_these = self._fewest_known <= num_kinds <= len(self._tried)
         if is_of_these and len(known.accepted) == num_kinds and all(a <= b > 0 for a, b in pairs):
+            before = self._level
+            self.enter(level)
             self._accepted[:num_kinds], self._tried[:num_kinds] = known.accepted, known.tried
+            self.enter(before)
 
     def note(self, kind: int, accepted: float, leans: bool = True) -> None:
         """Notes a guess. `accepted`: whether it was, or how likely that was; `leans`: whether that says something of
@@ -59,9 +87,14 @@ class Calibration:
         self._accepted[kind] = _GUESS_MEMORY * self._accepted[kind] + accepted
         self._tried[kind] = _GUESS_MEMORY * self._tried[kind] + 1
 
-    def level(self) -> None:
+    def forget_lean(self) -> None:
         """Forgets the lean: another text comes."""
         self._lean = 0.0
+
+
+def level_of(temperature: float) -> int:
+    """The level of a temperature: 0 where the target is greedy."""
+    return 0 if temperature == 0 else bisect_left(_WARMER, temperature) + 1
 
 
 class Baseline:

@@ -120,11 +120,14 @@ class CostlyProposer:
         """True if this round suits a try: a free guess that gains much is not given up for one."""
         return not self.standing.is_known or free_gain < _MOST_FORGONE
 
-    def best_start(self, guesses: Iterable[Draft], rate: float, longest: int, bar: float) -> tuple[Draft, float] | None:
+    def best_start(
+        self, guesses: Iterable[Draft], rate: float, longest: int, free_gain: float, price: float
+    ) -> tuple[Draft, float] | None:
         """The tokens of a free guess (often none) that it should continue, and the tokens that both gain together; None
-        if they do not exceed `bar`."""
-        asking, single_s = self.standing.gain(rate), self._passes.of(1)
-        best, gain = (NO_DRAFT, asking) if asking > bar else (None, bar)
+        if they do not gain `price` more than `free_gain`, which the best free guess gains alone."""
+        asking, single_s, bar = self.standing.gain(rate), self._passes.of(1), free_gain + price
+        beside = asking + (1 - self.standing.first_chance) * free_gain  # which stays in the draft, as a branch
+        best, gain = (NO_DRAFT, beside) if beside > bar else (None, bar)
         for guess in guesses if self.proposer.continues else ():
             accepted, gained, length = 1.0, 0.0, 0
             for ahead, chance in enumerate(guess.chances[: min(longest - 1, guess.num_trunk)], 1):
@@ -162,16 +165,8 @@ class CostlyProposer:
         was sampled, or begun by another proposer, stays whole."""
         if not draft.parents:
             return draft
-        reached = draft.reached
-        num_fixed = draft.num_trunk if draft.path or draft.before else 0
-        order = [*range(num_fixed), *(place for place in likeliest_first(reached) if place >= num_fixed)]
-        least, gained, best_gain, length = max(least, num_fixed), 0.0, -math.inf, 0
-        for number, place in enumerate(order[: max(longest, num_fixed)], 1):
-            gained += reached[place]
-            gain = gained - rate * self._passes.of(1 + number)
-            if number <= least or gain > best_gain:
-                best_gain, length = gain, number
-        return draft.only(sorted(order[:length]))
+        num_fixed = draft.num_trunk if draft.before else draft.num_fixed
+        return best_part(draft, num_fixed, max(least, num_fixed), max(longest, num_fixed), self._passes, rate)
 
     def measure(self) -> None:
         """Times a guess again, between replies. Raises ProposerFailed."""
@@ -179,6 +174,20 @@ class CostlyProposer:
 
     def worth(self, rate: float, before: tuple[float, ...] = (), always: Always | None = None) -> GoingRate:
         return GoingRate(self._passes, rate, self.costs.step_s, self.standing.next_chance, before, always)
+
+
+def best_part(draft: Draft, num_fixed: int, least: int, most: int, passes: PassCosts, rate: float) -> Draft:
+    """The part of a draft that gains most, of `least` to `most` tokens if it has enough; its first `num_fixed` tokens
+    stay."""
+    reached = draft.reached
+    order = [*range(num_fixed), *(place for place in likeliest_first(reached) if place >= num_fixed)]
+    gained, best_gain, length = 0.0, -math.inf, 0
+    for number, place in enumerate(order[:most], 1):
+        gained += reached[place]
+        gain = gained - rate * passes.of(1 + number)
+        if number <= least or gain > best_gain:
+            best_gain, length = gain, number
+    return draft.only(sorted(order[:length]))
 
 
 class Standing:
@@ -192,6 +201,7 @@ class Standing:
     def __init__(self) -> None:
         self.tokens = 0.0  # gained by asking, running mean
         self.seconds = 0.0
+        self.first_chance = 0.5  # of the first token, running mean
         self._next_chances = [0.5] * (len(_SURE) + 1)  # of a token by how sure the one before it was, running means
         self.num_askings = 0
         self._rest = _FIRST_REST
@@ -240,6 +250,7 @@ class Standing:
         self._rounds_passed_over = 0
         self.tokens += newest * (tokens - self.tokens)
         self.seconds += newest * (seconds - self.seconds)
+        self.first_chance += newest * (sum(chances[:1]) - self.first_chance)
         for before, chance in pairwise(chances):
             place = bisect_right(_SURE, before)
             self._next_chances[place] += _NEWEST / 4 * (chance - self._next_chances[place])

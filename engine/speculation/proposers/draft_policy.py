@@ -21,8 +21,9 @@ from itertools import pairwise
 from engine.speculation.model.interface import TargetFeature
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.draft_length import MAX_LENGTH, USUAL_LENGTH, PassCosts, best_gain, likeliest_first
+from engine.speculation.numerics.estimates import NUM_LEVELS, level_of
 from engine.speculation.numerics.habits import Expected
-from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, call
+from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, best_part, call
 from engine.speculation.proposers.costs import RoundCosts
 from engine.speculation.proposers.interface import Context, Proposer, label_of
 from engine.values.draft_policy import KnownCosts, LearnedPolicy
@@ -73,6 +74,7 @@ class DraftPolicy:
         self._budget = LossBudget()
         self._recent = RecentRounds(passes.plain_s)
         self._owner = USER  # of the last reply
+        self._level = 0  # of its temperature
         self._surest: Draft | None = None  # of the free guesses of this round
         self.has_passed_up = False  # in this round a likely guess, as checking it takes too long
         self._num_rounds = 0
@@ -83,8 +85,11 @@ class DraftPolicy:
         """Adds a proposer, or replaces the one of the same origin. Raises what measuring its cost raises."""
         candidate = None if proposer.is_free else CostlyProposer(proposer, self.passes, self._step_s)
         key, label = proposer.origin.key, label_of(proposer)
-        if proposer.calibration is not None and label in self._known.chances:
-            proposer.calibration.know(self._known.chances[label])
+        if proposer.calibration is not None:
+            for level in range(NUM_LEVELS):
+                if (known := self._known.chances.get(_record_of(label, level))) is not None:
+                    proposer.calibration.know(known, level)
+            proposer.calibration.enter(self._level)
         if candidate is not None and label in self._known.standings:
             candidate.standing.know(self._known.standings[label])
         with self._joining:
@@ -108,7 +113,12 @@ class DraftPolicy:
     @property
     def known(self) -> LearnedPolicy:
         """Everything worth keeping, including what was known of proposers that are absent now."""
-        chances = {label_of(each): each.calibration.known for each in self._all() if each.calibration is not None}
+        chances = {
+            _record_of(label_of(each), level): known
+            for each in self._all()
+            if each.calibration is not None
+            for level, known in each.calibration.known.items()
+        }
         standings = {label_of(each.proposer): each.standing.known for each in self._costly}
         return LearnedPolicy(
             self.passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings}
@@ -142,6 +152,11 @@ class DraftPolicy:
         """A draft of at most `longest` tokens; empty when that does not pay. Raises ProposerFailed."""
         if context.owner != self._owner:
             self._change_owner(context.owner)
+        if (level := level_of(context.sampling.temperature)) != self._level:
+            self._level = level
+            for proposer in self._all():
+                if proposer.calibration is not None:
+                    proposer.calibration.enter(level)
         self._costs.enter(len(context.tokens))
         rate = max(1 / self.passes.plain_s, self._recent.rate)  # tokens that a second would bring otherwise
         if context.max_branches > 1 and not self._may_branch(rate):
@@ -195,7 +210,7 @@ class DraftPolicy:
         for proposer in self._all():
             call(proposer, proposer.change_owner)
             if proposer.calibration is not None:
-                proposer.calibration.level()
+                proposer.calibration.forget_lean()
 
     def _all(self) -> tuple[Proposer, ...]:
         return (*self._free, *(candidate.proposer for candidate in self._costly))
@@ -209,9 +224,8 @@ class DraftPolicy:
             if not candidate.may_be_asked(context, rate):
                 continue
             if not candidate.wants_a_try(rate):
-                found = candidate.best_start(
-                    guesses, rate, longest, gain + self._price(candidate.standing.seconds, rate)
-                )
+                price = self._price(candidate.standing.seconds, rate)
+                found = candidate.best_start(guesses, rate, longest, gain, price)
                 if found is not None:
                     asked, (start, gain) = candidate, found
             elif candidate.may_be_tried(free_gain):  # from the beginning, to see how it does alone
@@ -222,7 +236,8 @@ class DraftPolicy:
                 candidate.standing.pause(passed_over=asked is not None)
         if asked is None:
             return best
-        return self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+        draft = self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
+        return self._with_others(draft, guesses, longest, context.max_branches, rate)
 
     def _widened(self, draft: Draft, longest: int, max_branches: int, rate: float) -> Draft:
         """Adds what free proposers want to learn to the draft. A draft of a costly proposer stays as it is."""
@@ -246,10 +261,9 @@ class DraftPolicy:
         return next((each for each in found if each is not None), None)
 
     def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
-        """Continues the draft with a free proposer's guess if that is worth its rows. A sampled draft, whose tokens are
-        not certain yet, stays as it is."""
+        """Continues the draft with a free proposer's guess if that is worth its rows."""
         room, num_trunk = longest - len(draft.tokens), draft.num_trunk
-        if draft.path is not None or not draft.tokens or room < 1:
+        if not draft.tokens or room < 1:
             return draft
         context, reached = replace(context, ahead=draft.tokens[:num_trunk]), math.prod(draft.chances[:num_trunk])
         best, most = NO_DRAFT, 0.0
@@ -260,6 +274,18 @@ class DraftPolicy:
             if gain > most:
                 best, most = guess.first(length), gain
         return draft.followed_by(best) if best.tokens else draft
+
+    def _with_others(
+        self, draft: Draft, guesses: Sequence[Draft], longest: int, max_branches: int, rate: float
+    ) -> Draft:
+        """Adds the free guesses as branches, as far as they are worth their rows."""
+        num_tokens = len(draft.tokens)
+        if not num_tokens:
+            return draft
+        for guess in guesses:
+            if guess.tokens and draft.num_leaves + guess.num_leaves <= max_branches:
+                draft = draft.beside(guess)
+        return best_part(draft, num_tokens, num_tokens, longest, self.passes, rate)
 
     def _may_branch(self, rate: float) -> bool:
         """True if a row for another branch can ever pay."""
@@ -315,6 +341,11 @@ class DraftPolicy:
             self._note_passed_up(self._surest, verdict.tokens[0])
         words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
         self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)
+
+
+def _record_of(label: str, level: int) -> str:
+    """The name under which the chances of a proposer at a level of temperature are kept."""
+    return f"{label} {level}" if level else label
 
 
 class LossBudget:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,11 +17,19 @@ from engine.speculation.drafter.interface import Drafter, LogitRow
 from engine.speculation.drafter.timing import measure_step
 from engine.speculation.native import rows
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain
-from engine.speculation.numerics.estimates import Calibration
-from engine.speculation.numerics.habits import NUM_KINDS, SURE_ALONE
-from engine.speculation.numerics.sampling import Distribution
-from engine.speculation.proposers.blending import Blend, DraftOutlook, Hopes, blended, outlook_of
+from engine.speculation.numerics.habits import SURE_ALONE
+from engine.speculation.numerics.sampling import Distribution, make_distribution
+from engine.speculation.proposers.blending import DraftOutlook, Hopes, blended, outlook_of
 from engine.speculation.proposers.catalogue import DRAFTER, RECALL
+from engine.speculation.proposers.guesses import (
+    LEAST_BESIDE,
+    Accepted,
+    Alternative,
+    Guess,
+    GuessChances,
+    kind_beside,
+    sure_kind,
+)
 from engine.speculation.proposers.interface import Context, SuppliedProposer, Worth
 from engine.speculation.proposers.window import ReadingWindow
 from engine.values.config import SamplingSettings
@@ -33,40 +40,8 @@ from engine.values.errors import DrafterUnusable
 _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth drawing from
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _NEWEST_STEP = 0.05  # weight of the newest step
-_CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses
-_PRIORS = (0.05, 0.12, 0.2, 0.28, 0.36, 0.45, 0.53, 0.62, 0.72, 0.82, 0.9, 0.95)  # that each kind is accepted
-_ALTERNATIVES = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of alternatives to the likeliest, borders between kinds
-_LEAST_ALTERNATIVE = math.log(_ALTERNATIVES[0]) - 1e-3  # with room for rounding
-_ALTERNATIVE_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
-_FIRST_ALTERNATIVE = len(_PRIORS) + NUM_KINDS  # of these kinds
-_MOST_ALTERNATIVES = 2  # at one place
-_MOST = 0.5
-_WEIGHT = 0.05  # of what the user's texts suggest, before anything was seen
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """What the drafter thought of one token of the target."""
-
-    kind: int
-    token: int  # the drafter's: its likeliest, or the one that was drawn
-    proposed: Distribution | None = None  # what it was, or would have been, drawn from; None: it is certain
-    inner: Collection[int] = ()  # of these, tokens of the drafter that make the token before it longer
-    blend: Blend | None = None  # with what the user's texts suggest; None: the drafter's alone
-
-    @property
-    def is_of_texts(self) -> bool:
-        """True if most of its probability came from the user's texts."""
-        return self.blend is not None and self.blend.share_of(self.token) > _MOST
-
-
-@dataclass(frozen=True, slots=True)
-class _Alternative:
-    """A token that the drafter finds almost as likely, for a branch."""
-
-    place: int  # in the draft
-    token: int  # the target's
-    kind: int
+_LEAST_BESIDE = math.log(LEAST_BESIDE) - 1e-3  # with room for rounding
+_MOST_ALTERNATIVES = 3  # at one place
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +77,12 @@ class DrafterProposer(SuppliedProposer):
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
         self._last = -1  # of these
         self._window = ReadingWindow(drafter)
-        # Chances of guesses; weights of blends; chances of alternatives.
-        self.calibration: Calibration = Calibration([*_PRIORS, *[_WEIGHT] * NUM_KINDS, *_ALTERNATIVE_PRIORS])
+        self._learned = GuessChances()
+        self.calibration = self._learned.calibration
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one after them, which was not worth checking
-        self._alternatives: list[_Alternative] = []  # to them
+        self._alternatives: list[Alternative] = []  # to them
         self._most_branches = 0  # beyond the first, in the draft
         self._drafter_s, self._reading_s, self._num_passes, self._num_read = 0.0, 0.0, 0, 0  # of the draft under way
 
@@ -120,7 +95,7 @@ class DrafterProposer(SuppliedProposer):
         if ending is None or not self._window.num_certain + len(ending.tokens):
             return NO_DRAFT
         logits = self._read(self._window.unread(ending.tokens, ending.num_certain))
-        if context.sampling.temperature == 0:
+        if context.is_certain or context.sampling.temperature == 0:
             return self._guess(logits, limit, worth, context)
         return self._sample(logits, limit, worth, context)
 
@@ -132,18 +107,17 @@ class DrafterProposer(SuppliedProposer):
         for place, guess in enumerate(guesses[:num_reached]):
             if guess.blend is not None:
                 share = guess.blend.share_of(self._first_of(verdict.tokens[start + place]))
-                self.calibration.note(len(_PRIORS) + guess.blend.kind, share, leans=False)
+                self._learned.note_blend(guess.blend.kind, share)
             if place > verdict.num_straight - start:  # another branch stands
                 break
             accepted = self._judged(guess, verdict, start + place, is_drafted=place < length)
-            if accepted is not None:
-                self.calibration.note(guess.kind, accepted)
-                if self._counts:
-                    self._guesses = self._guesses.with_one(place, accepted)
+            self._learned.note(guess, accepted)
+            if self._counts and accepted.in_its_way is not None:
+                self._guesses = self._guesses.with_one(place, accepted.in_its_way)
         for other in self._alternatives:
             at = start + other.place
             if at <= verdict.num_straight and at < len(verdict.tokens):
-                self.calibration.note(other.kind, verdict.tokens[at] == other.token, leans=False)
+                self._learned.note_alternative(other, verdict.tokens[at] == other.token)
         self._drafted, self._refused, self._alternatives = [], None, []
 
     def num_unread(self, context: Context) -> int:
@@ -210,20 +184,21 @@ class DrafterProposer(SuppliedProposer):
         """True if the target wrote what the drafter guessed."""
 
     @abstractmethod
-    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
-        """How likely a drawn guess is to be accepted where the target wants `wanted`; `recovered` is what was written
-        in its place if it was rejected. None where that cannot be said."""
+    def _ways(self, guess: Guess, wanted: Distribution, recovered: int | None) -> Accepted:
+        """How likely the guess is to be accepted in each way where the target wants `wanted`; `recovered` is what was
+        written in its place if it was drafted and rejected."""
 
-    def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> float | None:
-        """Judges the guess at that place of the draft: whether it is accepted or, if it is drawn, how likely that is;
-        the draw itself says the same with much noise, and nothing about a guess that was not worth drawing."""
+    def _judged(self, guess: Guess, verdict: Verdict, place: int, is_drafted: bool) -> Accepted:
+        """How likely the guess at that place of the draft was to be accepted: the draws say the same with much noise,
+        and nothing about a guess that was not worth drawing."""
         if guess.proposed is not None:
             is_rejected = is_drafted and place >= verdict.num_accepted
-            recovered = verdict.tokens[place] if is_rejected else None
-            return self._expected(guess, verdict.distributions[place], recovered)
+            return self._ways(guess, verdict.distributions[place], verdict.tokens[place] if is_rejected else None)
+        if guess.drawn is not None:
+            return Accepted(drawn=float(place < verdict.num_straight))
         if is_drafted:
-            return place < verdict.num_straight
-        return self._is_right(guess.token, verdict.tokens[place])
+            return Accepted(verdict.chance(place, verdict.draft.tokens[place]))
+        return Accepted(float(self._is_right(guess.token, verdict.tokens[place])))
 
     def _follow(self, context: Context) -> Sequence[int]:
         """The tokens written since the last draft, which it should read."""
@@ -274,37 +249,46 @@ class DrafterProposer(SuppliedProposer):
         found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
         if found is None:
             return outlook
-        return blended(outlook, found, self.calibration.share(len(_PRIORS) + found.kind))
+        return blended(outlook, found, self._learned.weight(found.kind))
 
-    def _kind_of(self, outlook: DraftOutlook, token: int) -> int:
-        """The kind of a guess that is the likeliest token, or the likeliest of those not ruled out."""
-        return bisect_right(_CONFIDENCES, self._drafter.chance(outlook.probability(token)))
+    def _sure_of(self, outlook: DraftOutlook, token: int) -> int:
+        """The kind of a guess whose likeliest token is that one, or the likeliest of those not ruled out."""
+        return sure_kind(self._drafter.chance(outlook.probability(token)))
 
-    def _note_alternatives(
-        self, outlook: DraftOutlook, likeliest: int, place: int, others: Collection[int] = ()
-    ) -> None:
-        """Keeps the likeliest tokens besides that one and `others`, at that place of the draft, where branches are
+    def _decided(
+        self, outlook: DraftOutlook, allowed: LogitRow, context: Context, worth: Worth, inner: Collection[int] = ()
+    ) -> tuple[Guess, Distribution] | None:
+        """The guess at the next place of the draft, and what it was truly taken from, where it may be drawn; None if it
+        is not worth checking. `allowed`: the logits, of what may be drafted."""
+        proposed = make_distribution(allowed, drafting(context.sampling), ())
+        likeliest = int(proposed.ids[0])
+        guess = Guess(self._sure_of(outlook, likeliest), likeliest, proposed, inner, outlook.blend)
+        return self._learned.decide(guess, context.dice) if self._is_worth_checking(guess, worth) else None
+
+    def _note_alternatives(self, outlook: DraftOutlook, guess: Guess, place: int, others: Collection[int] = ()) -> None:
+        """Keeps the likeliest tokens besides that guess and `others`, at that place of the draft, where branches are
         wanted."""
-        if not self._most_branches or outlook.probability(likeliest) > 1 - _ALTERNATIVES[0]:
+        if not self._most_branches or outlook.probability(guess.token) > 1 - LEAST_BESIDE:
             return
-        ids, _ = rows.reaching(outlook.logits, outlook.total + _LEAST_ALTERNATIVE)
-        beside = (token for token in ids.tolist() if token != likeliest and token not in others)
+        ids, _ = rows.reaching(outlook.logits, outlook.total + _LEAST_BESIDE)
+        beside = (token for token in ids.tolist() if token != guess.token and token not in others)
         for found in islice(beside, _MOST_ALTERNATIVES):
-            kind = bisect_right(_ALTERNATIVES, outlook.probability(found)) - 1
-            if kind < 0:
+            kind = kind_beside(guess, outlook.probability(found))
+            if kind is None:
                 break
             if (token := self._alone(found)) is not None:
-                self._alternatives.append(_Alternative(place, token, _FIRST_ALTERNATIVE + kind))
+                self._alternatives.append(Alternative(place, token, kind))
 
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
-        """Returns whether that guess belongs at the next place of the draft; notes it as refused otherwise."""
-        if worth.is_checked([*self._chances(), self.calibration.chance(guess.kind)]):
+        """Returns whether that guess, which is yet to be made, belongs at the next place of the draft; notes it as
+        refused otherwise."""
+        if worth.is_checked([*self._chances(), self._learned.ahead(guess.sure, guess.proposed is not None)]):
             return True
         self._refused = guess
         return False
 
     def _chances(self) -> list[float]:
-        return [*self.calibration.chances([guess.kind for guess in self._drafted])]
+        return self._learned.of(self._drafted)
 
     def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
         """A draft of the first `limit` tokens, with alternatives to them."""
@@ -323,14 +307,14 @@ class DrafterProposer(SuppliedProposer):
         inside = [
             each for each in self._alternatives if each.place < num_tokens and each.token != draft.tokens[each.place]
         ]
-        inside.sort(key=lambda each: -reached[each.place] * self.calibration.share(each.kind))
+        inside.sort(key=lambda each: -reached[each.place] * self._learned.of_alternative(each))
         del inside[self._most_branches :]
         if not inside:
             return draft
         return replace(
             draft,
             tokens=(*draft.tokens, *(each.token for each in inside)),
-            chances=(*draft.chances, *(self.calibration.share(each.kind) for each in inside)),
+            chances=(*draft.chances, *(self._learned.of_alternative(each) for each in inside)),
             origins=(*draft.origins, *[self.origin.key] * len(inside)) if draft.origins else (),
             parents=(*chain(num_tokens), *(each.place - 1 for each in inside)),
         )

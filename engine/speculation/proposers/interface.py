@@ -34,6 +34,7 @@ class Context:
     reply_start: int  # where in `tokens` the reply begins
     sampling: SamplingSettings  # the target's distribution is made with these
     dice: Dice  # for proposers that draw
+    is_certain: bool = False  # drafts must be certain of their tokens, whatever the temperature
     learns: bool = True  # whether proposers may learn from the reply
     max_branches: int = 1  # that a draft may have, beginning after the pending token
     ahead: tuple[int, ...] = ()  # another proposer's guess at the tokens after the pending one, to continue

@@ -137,7 +137,7 @@ class LookaheadProposer(Proposer):
 
     def observe(self, verdict: Verdict) -> None:
         for place, ((token, kind), written) in enumerate(zip(self._guess, verdict.tokens, strict=False)):
-            self.calibration.note(kind, token == written)
+            self.calibration.note(kind, verdict.chance(place, token))
             if token != written:
                 break
             self._brought += place < verdict.num_accepted and kind >= _FROM_WINDOW

@@ -12,11 +12,12 @@ import numpy as np
 
 from engine.speculation.drafter.interface import Drafter, LogitRow
 from engine.speculation.model.interface import Vocabulary
-from engine.speculation.numerics.acceptance import acceptance_chance
+from engine.speculation.numerics.acceptance import masses_of
 from engine.speculation.numerics.draft import Draft, DraftPath
-from engine.speculation.numerics.sampling import Distribution, make_distribution
+from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.proposers.blending import Hopes
-from engine.speculation.proposers.drafted import DrafterProposer, Ending, Guess, drafting
+from engine.speculation.proposers.drafted import DrafterProposer, Ending
+from engine.speculation.proposers.guesses import Accepted, Guess, accepted_ways
 from engine.speculation.proposers.interface import Context, Worth
 from engine.values.drafters import UNNAMED_DRAFTER
 
@@ -70,10 +71,10 @@ class SharedVocabularyDrafter(DrafterProposer):
             token = int(outlook.logits.argmax())
             if self._mask[token]:
                 break
-            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
+            guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
             if not self._is_worth_checking(guess, worth):
                 break
-            self._note_alternatives(outlook, token, len(tokens))
+            self._note_alternatives(outlook, guess, len(tokens))
             self._drafted.append(guess)
             tokens.append(token)
             if not self._goes_on(limit, worth):
@@ -82,23 +83,22 @@ class SharedVocabularyDrafter(DrafterProposer):
         return self._draft(tokens, limit)
 
     def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
-        settings = drafting(context.sampling)
         tokens: list[int] = []
         distributions: list[Distribution] = []
         while not self._mask[int(logits.argmax())]:  # the drafter would end the reply here
             outlook = self._outlook(logits, partial(self._hopes, context, tokens))
-            distribution = make_distribution(outlook.logits + self._mask, settings, ())
-            likeliest = int(distribution.ids[0])
-            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, blend=outlook.blend)
-            if not self._is_worth_checking(guess, worth):
+            decided = self._decided(outlook, outlook.logits + self._mask, context, worth)
+            if decided is None:
                 break
+            guess, distribution = decided
+            self._note_alternatives(outlook, guess, len(tokens))
             self._drafted.append(guess)
-            tokens.append(distribution.draw(context.dice))
+            tokens.append(guess.token)
             distributions.append(distribution)
             if not self._goes_on(limit, worth):
                 break
             logits = self._read(tokens[-1:])
-        path = DraftPath(tuple(tokens), tuple(distributions), None) if tokens else None
+        path = DraftPath(tuple(tokens), tuple(distributions), None, len(tokens)) if tokens else None
         return self._draft(tokens, limit, path)
 
     def _hopes(self, context: Context, drafted: Sequence[int], _likeliest: int) -> Hopes | None:
@@ -117,9 +117,9 @@ class SharedVocabularyDrafter(DrafterProposer):
     def _is_right(self, guess: int, written: int) -> bool:
         return guess == written
 
-    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float:  # noqa: ARG002
+    def _ways(self, guess: Guess, wanted: Distribution, recovered: int | None) -> Accepted:  # noqa: ARG002
         assert guess.proposed is not None
-        return acceptance_chance(wanted, guess.proposed, None)
+        return accepted_ways(guess, guess.proposed, masses_of(wanted, guess.proposed, None))
 
     def _goes_on(self, limit: int, worth: Worth) -> bool:
         has_room = len(self._drafted) < limit and len(self._held) < self._drafter.max_held

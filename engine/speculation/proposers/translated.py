@@ -12,14 +12,15 @@ import numpy as np
 
 from engine.speculation.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.speculation.model.interface import Vocabulary
-from engine.speculation.numerics.acceptance import acceptance_chance
+from engine.speculation.numerics.acceptance import masses_of
 from engine.speculation.numerics.draft import Draft, DraftPath
 from engine.speculation.numerics.ngram_cache import NgramCache
-from engine.speculation.numerics.sampling import Distribution, make_distribution
+from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.numerics.string_trie import StringTrie, TrieNode
 from engine.speculation.numerics.translation import Segment, Speller, Translation, align, translate
 from engine.speculation.proposers.blending import Hopes, hopes_at
-from engine.speculation.proposers.drafted import DrafterProposer, Ending, Guess, drafting
+from engine.speculation.proposers.drafted import DrafterProposer, Ending
+from engine.speculation.proposers.guesses import Accepted, Guess, accepted_ways
 from engine.speculation.proposers.interface import Context, StoreNgrams, Worth
 from engine.values.conversations import ChatTurn
 from engine.values.drafters import UNNAMED_DRAFTER
@@ -159,13 +160,13 @@ class TranslatedDrafter(DrafterProposer):
             node, token = translation.node, _likeliest(outlook.logits, translation.node)
             if not self._vocabulary.pieces[token]:
                 break
-            guess = Guess(self._kind_of(outlook, token), token, blend=outlook.blend)
+            guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
             begins = node is self._trie.root or token not in node.children
             if begins and not self._is_worth_checking(guess, worth):
                 break
             if begins:
                 others = () if node is self._trie.root else node.children
-                self._note_alternatives(outlook, token, len(translation.finish()), others)
+                self._note_alternatives(outlook, guess, len(translation.finish()), others)
             steps.append(guess)
             goes_on = translation.push(token)
             self._drafted = _begun(translation, steps)
@@ -175,7 +176,6 @@ class TranslatedDrafter(DrafterProposer):
         return self._translated(translation, steps, limit)
 
     def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
-        settings = drafting(context.sampling)
         translation = Translation(self._trie, _spell_nothing)
         steps: list[Guess] = []
         tokens: list[int] = []
@@ -185,26 +185,28 @@ class TranslatedDrafter(DrafterProposer):
                 break
             node = translation.node
             outlook = self._outlook(logits, partial(self._hopes, context, translation))
-            blend, masked = outlook.blend, self._masked(outlook.logits, node)
+            masked = self._masked(outlook.logits, node)
             if masked is None:
                 break
-            distribution = make_distribution(masked, settings, ())
             inner = {} if node is self._trie.root else node.children  # these would make the open token longer
-            likeliest = int(distribution.ids[0])
-            guess = Guess(self._kind_of(outlook, likeliest), likeliest, distribution, inner, blend)
-            if not self._is_worth_checking(guess, worth):
+            decided = self._decided(outlook, masked, context, worth, inner)
+            if decided is None:
                 break
-            token = int(distribution.ids[context.dice.choose(distribution.probabilities)])
-            tokens.append(token)
+            guess, distribution = decided
+            if guess.token in inner:  # known by the time that one begins a token of its own
+                guess = replace(guess, proposed=None)
+            else:
+                self._note_alternatives(outlook, guess, len(translation.finish()), inner)
+            steps.append(guess)
+            tokens.append(guess.token)
             distributions.append(distribution)
-            # One that was read as part of a longer token is known by the time it begins one of its own.
-            steps.append(Guess(guess.kind, token, blend=blend) if token in inner else replace(guess, token=token))
-            goes_on = translation.push(token)
+            goes_on = translation.push(guess.token)
             self._drafted = _begun(translation, steps)
             if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
                 break
-            logits = self._read([token])
-        path = DraftPath(tuple(tokens), tuple(distributions), self._trie) if tokens else None
+            logits = self._read([guess.token])
+        num_made = min(limit, len(translation.finish()))
+        path = DraftPath(tuple(tokens), tuple(distributions), self._trie, num_made) if tokens else None
         return self._translated(translation, steps, limit, path)
 
     def _translated(
@@ -229,22 +231,22 @@ class TranslatedDrafter(DrafterProposer):
         ours, theirs = self._vocabulary.pieces[guess], self._target.pieces[written]
         return theirs.startswith(ours) or (bool(theirs) and ours.startswith(theirs))
 
-    def _expected(self, guess: Guess, wanted: Distribution, recovered: int | None) -> float | None:
-        """The chance that it passes the first test of its place is computed: the mass of the target's tokens whose
-        strings begin alike, against the drafter's probability. Of the later tests, the outcome counts: a recovered
-        token that begins as the drawn one did shows that one of these failed. Those of a token that was never drawn are
-        taken to be passed, as nearly all are."""
+    def _ways(self, guess: Guess, wanted: Distribution, recovered: int | None) -> Accepted:
+        """The chances of passing the first test of its place are computed: from the mass of the target's tokens whose
+        strings begin alike. Of the later tests, the outcome counts: a recovered token that begins as the drafted one
+        did shows that one of these failed. Those of a token that was never drafted are taken to be passed, as nearly
+        all are."""
         proposed = guess.proposed
         assert proposed is not None
         if recovered is not None and self._trie.string_of(recovered)[:1] == (guess.token,):
-            return 0.0
+            return Accepted(0.0, 0.0, None if guess.drawn is None else 0.0)
         if guess.inner:
             begins = np.array([token not in guess.inner for token in proposed.ids.tolist()])
             if not begins.any():
-                return None  # what would begin a token is not known
+                return Accepted()  # what would begin a token is not known
             weights = proposed.probabilities[begins]
             proposed = Distribution(proposed.ids[begins], weights / weights.sum())
-        return acceptance_chance(wanted, proposed, self._trie)
+        return accepted_ways(guess, proposed, masses_of(wanted, proposed, self._trie))
 
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))

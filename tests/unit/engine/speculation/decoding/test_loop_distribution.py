@@ -26,6 +26,7 @@ from engine.speculation.numerics.sampling import Dice, Distribution, distributio
 from engine.speculation.numerics.suffix_index import SuffixIndex
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.drafted import DrafterProposer
+from engine.speculation.proposers.guesses import FIRST_WEIGHT
 from engine.speculation.proposers.interface import Context, Proposer, Worth
 from engine.speculation.proposers.lookahead import LookaheadProposer
 from engine.speculation.proposers.recall import RecallProposer
@@ -249,10 +250,11 @@ class Expecting(Proposer):
 
 def weighing(drafter: DrafterProposer, weight: float) -> DrafterProposer:
     """Has learned that weight of what others expect."""
-    tried = drafter.calibration.known.tried
-    accepted = [*drafter.calibration.known.accepted]
-    accepted[-NUM_KINDS:] = [weight * each for each in tried[-NUM_KINDS:]]
-    drafter.calibration.know(KnownChances(tuple(accepted), tried))
+    known = drafter.calibration.known[0]
+    weights = slice(FIRST_WEIGHT, FIRST_WEIGHT + NUM_KINDS)
+    accepted = [*known.accepted]
+    accepted[weights] = [weight * each for each in known.tried[weights]]
+    drafter.calibration.know(KnownChances(tuple(accepted), known.tried))
     return drafter
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.speculation.numerics.acceptance import accept, acceptance_chance
+from engine.speculation.numerics.acceptance import accept, masses_of
 from engine.speculation.numerics.draft import Draft, DraftPath, Verdict
 from engine.speculation.numerics.sampling import Dice, Distribution, RandomDice
 from engine.speculation.numerics.string_trie import StringTrie
@@ -23,6 +23,10 @@ TOLERANCE = 1e-9
 
 StopRule = Callable[[Sequence[int]], bool]  # whether to stop after these draft tokens
 Written = tuple[int, ...]
+
+
+def chance_of_a_draw(wanted: Distribution, proposed: Distribution, trie: StringTrie | None) -> float:
+    return float(np.minimum(masses_of(wanted, proposed, trie), proposed.probabilities).sum())
 
 
 class Toy:
@@ -67,7 +71,8 @@ class Toy:
                 break
         segments = translate(self.trie, path, lambda _token: None)
         tokens = tuple(token for segment in segments for token in segment.tokens)
-        return Draft(tokens[:limit], DraftPath(tuple(path), tuple(distributions), self.trie) if path else None)
+        made = tokens[:limit]
+        return Draft(made, DraftPath(tuple(path), tuple(distributions), self.trie, len(made)) if path else None)
 
     def _drafted_after(self, path: tuple[int, ...], masked: bool) -> Distribution | None:
         """What the next token is drawn from; None where every token is masked."""
@@ -153,7 +158,7 @@ class SharedToy(Toy):
             path.append(int(drawn.ids[dice.choose(drawn.probabilities)]))
             if stop(path):
                 break
-        return Draft(tuple(path), DraftPath(tuple(path), tuple(distributions), None) if path else None)
+        return Draft(tuple(path), DraftPath(tuple(path), tuple(distributions), None, len(path)) if path else None)
 
     def _drafted_after(self, path: tuple[int, ...], masked: bool) -> Distribution:
         if (path, masked) not in self._drafts:
@@ -280,7 +285,8 @@ def test_dropping_the_token_that_made_the_drafter_stop_would_be_noticed() -> Non
             kept = draft.path.tokens[:-1] if draft.path.tokens[-1] == 2 else draft.path.tokens
             segments = translate(self.trie, kept, lambda _token: None)
             tokens = tuple(token for segment in segments for token in segment.tokens)
-            return Draft(tokens, DraftPath(kept, draft.path.distributions[: len(kept)], self.trie) if kept else None)
+            distributions = draft.path.distributions[: len(kept)]
+            return Draft(tokens, DraftPath(kept, distributions, self.trie, len(tokens)) if kept else None)
 
     toy.__class__ = Dropping
     assert toy.error(longest=4, stop=lambda path: path[-1] == 2) > 0.01
@@ -351,7 +357,7 @@ def test_what_the_target_agrees_with_comes_out_as_the_longest_match(path: list[i
     trie = trie_of(vocabulary)
     tokens = tuple(t for segment in translate(trie, path, lambda _token: None) for t in segment.tokens)
     certain = tuple(Distribution(np.array([token]), np.ones(1)) for token in path)
-    draft = Draft(tokens, DraftPath(tuple(path), certain, trie))
+    draft = Draft(tokens, DraftPath(tuple(path), certain, trie, len(tokens)))
     distributions = [Distribution(np.array([token]), np.ones(1)) for token in (*tokens, 0)]
     verdict = accept(draft, distributions.__getitem__, (), RandomDice(0))
     assert verdict.tokens[: len(tokens)] == tokens
@@ -398,12 +404,12 @@ def test_the_chance_of_acceptance_is_the_share_that_is_accepted(
     share = accepted_share(shared)
     for draft in drafts_of(shared):
         assert draft.path is not None
-        assert acceptance_chance(shared.p(()), draft.path.distributions[0], None) == pytest.approx(share)
+        assert chance_of_a_draw(shared.p(()), draft.path.distributions[0], None) == pytest.approx(share)
     toy = Toy(["a", "b", "Z"], seed, concentration)  # c is no token's, and nobody can guess Z
     share = accepted_share(toy)
     for draft in drafts_of(toy):
         assert draft.path is not None
-        assert acceptance_chance(toy.p(()), draft.path.distributions[0], toy.trie) == pytest.approx(share)
+        assert chance_of_a_draw(toy.p(()), draft.path.distributions[0], toy.trie) == pytest.approx(share)
 
 
 def drafts_of(toy: Toy) -> list[Draft]:
@@ -416,7 +422,7 @@ def test_what_begins_alike_is_accepted_together_in_the_first_test() -> None:
     wanted = Distribution(np.array([1, 0, 2]), np.array([0.5, 0.3, 0.2]))
     for q, chance in ((1.0, 0.8), (0.7, 0.9)):
         proposed = Distribution(np.array([0, 1])[: 1 + (q < 1)], np.array([q, 1 - q])[: 1 + (q < 1)])
-        assert acceptance_chance(wanted, proposed, trie) == pytest.approx(chance)
+        assert chance_of_a_draw(wanted, proposed, trie) == pytest.approx(chance)
 
 
 def test_nothing_is_accepted_after_the_end_of_the_reply() -> None:

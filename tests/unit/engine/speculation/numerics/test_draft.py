@@ -13,7 +13,7 @@ from tests.unit.engine.speculation.numerics.test_acceptance import trie_of
 
 RECALLED = Draft((5, 6, 7), chances=(0.9, 0.8, 0.7), proposer="recall")
 PATH = DraftPath(
-    (0, 1), (Distribution(np.array([0]), np.ones(1)), Distribution(np.array([1]), np.ones(1))), trie_of(["a", "b"])
+    (0, 1), (Distribution(np.array([0]), np.ones(1)), Distribution(np.array([1]), np.ones(1))), trie_of(["a", "b"]), 2
 )
 DRAFTED = Draft((0, 1), PATH, (0.6, 0.5), num_steps=3, drafter_s=0.2, reading_s=0.1, proposer="drafter")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.numerics.estimates import Baseline, Calibration
+from engine.speculation.numerics.estimates import Baseline, Calibration, level_of
 from engine.values.draft_policy import KnownChances
 
 
@@ -132,8 +132,8 @@ def test_what_was_known_of_chances_is_taken_over_where_it_fits() -> None:
     earlier, today = Calibration([0.5, 0.2]), Calibration([0.5, 0.2])
     for _ in range(20):
         earlier.note(1, accepted=True)
-    today.know(earlier.known)
-    assert today.chance(1) == pytest.approx(earlier.known.accepted[1] / earlier.known.tried[1])
+    today.know(earlier.known[0])
+    assert today.chance(1) == pytest.approx(earlier.known[0].accepted[1] / earlier.known[0].tried[1])
     assert today.chance(0) == pytest.approx(0.5)
     for wrong in (
         KnownChances((1.0, 1.0, 1.0), (8.0, 8.0, 8.0)),
@@ -144,8 +144,28 @@ def test_what_was_known_of_chances_is_taken_over_where_it_fits() -> None:
         fresh.know(wrong)
         assert (fresh.chance(0), fresh.chance(1)) == pytest.approx((0.5, 0.2))
     today = Calibration([0.5, 0.2, 0.7])  # with a kind that was not there
-    today.know(earlier.known)
+    today.know(earlier.known[0])
     assert (today.chance(1), today.chance(2)) == pytest.approx((earlier.share(1), 0.7))
     today = Calibration([0.5, 0.2, 0.7], fewest_known=3)  # other kinds than those
-    today.know(earlier.known)
+    today.know(earlier.known[0])
     assert today.chance(1) == pytest.approx(0.2)
+
+
+def test_each_level_of_temperature_has_chances_of_its_own() -> None:
+    assert [level_of(temperature) for temperature in (0, 0.1, 0.5, 0.8, 1.0, 1.5)] == [0, 1, 1, 2, 2, 3]
+    calibration = Calibration([0.5])
+    for _ in range(40):
+        calibration.note(0, accepted=True, leans=False)
+    calibration.enter(2)
+    assert calibration.chance(0) > 0.8, "what is known at another temperature is where it begins"
+    for _ in range(40):
+        calibration.note(0, accepted=False, leans=False)
+    assert calibration.chance(0) < 0.3
+    calibration.enter(0)
+    assert calibration.chance(0) > 0.8
+    later = Calibration([0.5])
+    for level, known in calibration.known.items():
+        later.know(known, level)
+    assert later.chance(0) > 0.8
+    later.enter(2)
+    assert later.chance(0) < 0.3

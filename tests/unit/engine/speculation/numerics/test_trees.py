@@ -79,7 +79,11 @@ class SampledTreeToy(SharedToy):
         second = draw(-1, (), tokens[first])
         if longest > 1 and parents[second] == -1:
             draw(second, (tokens[second],))
-        return Draft(tuple(tokens), DraftPath(tuple(tokens), tuple(distributions), None), parents=as_parents(parents))
+        return Draft(
+            tuple(tokens),
+            DraftPath(tuple(tokens), tuple(distributions), None, len(tokens)),
+            parents=as_parents(parents),
+        )
 
 
 class CertainTreeToy(Toy):

@@ -162,7 +162,7 @@ def test_a_drafters_branches_stay_behind_what_a_free_one_adds_to_its_trunk() -> 
     drafts = [policy.propose(replace(context(), max_branches=2), 15) for _ in range(9)]
     draft = drafts[-1]
     assert draft.parts == (("drafter", draft.num_trunk - 2), ("recall", 2), ("drafter", 1))
-    assert draft.place_of("drafter") == (0, draft.num_trunk - 2)
+    assert draft.place_of("drafter") == (0, len(draft.tokens))
     assert (draft.line(len(draft.tokens) - 1), draft.tokens[: draft.num_trunk][-2:]) == ((50,), (70, 71))
     assert draft.chances[-1] == 0.2
 
