@@ -29,8 +29,10 @@ class DraftPath:
         """The path to these of the tokens it makes, by their numbers."""
         if self.trie is not None:
             return replace(self, num_made=len(made))
-        tokens, distributions = ([each[number] for number in made] for each in (self.tokens, self.distributions))
-        return replace(self, tokens=tuple(tokens), distributions=tuple(distributions), num_made=len(made))
+        tokens = tuple(self.tokens[number] for number in made)
+        return replace(
+            self, tokens=tokens, distributions=tuple(self.distributions[each] for each in made), num_made=len(made)
+        )
 
 
 @dataclass(frozen=True, slots=True)

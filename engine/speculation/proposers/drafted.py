@@ -17,6 +17,7 @@ from engine.speculation.drafter.interface import Drafter, LogitRow
 from engine.speculation.drafter.timing import measure_step
 from engine.speculation.native import rows
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, DraftPath, Verdict, chain
+from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import SURE_ALONE
 from engine.speculation.numerics.sampling import Distribution, make_distribution
 from engine.speculation.proposers.blending import DraftOutlook, Hopes, blended, outlook_of
@@ -78,7 +79,7 @@ class DrafterProposer(SuppliedProposer):
         self._last = -1  # of these
         self._window = ReadingWindow(drafter)
         self._learned = GuessChances()
-        self.calibration = self._learned.calibration
+        self.calibration: Calibration = self._learned.calibration
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one after them, which was not worth checking

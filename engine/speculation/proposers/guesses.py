@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.speculation.native.rows import Probabilities
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import NUM_KINDS
-from engine.speculation.numerics.sampling import Certain, Dice, Distribution, Probabilities
+from engine.speculation.numerics.sampling import Certain, Dice, Distribution
 from engine.speculation.proposers.blending import Blend
 
 _CONFIDENCES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # borders between kinds of guesses

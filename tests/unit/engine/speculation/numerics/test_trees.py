@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.speculation.numerics.acceptance import accept
 from engine.speculation.numerics.draft import Draft, DraftPath, Verdict, as_parents
-from engine.speculation.numerics.sampling import Dice, Distribution, RandomDice
+from engine.speculation.numerics.sampling import Certain, Dice, Distribution, RandomDice
 from tests.unit.engine.speculation.numerics.test_acceptance import TOLERANCE, VOCABULARIES, SharedToy, StopRule, Toy
 
 # 5 6 7 is the trunk; 8 goes beside 6, with 9 behind it, and 3 beside 5.
@@ -54,6 +54,37 @@ class BranchingSharedToy(SharedToy):
     def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
         draft = super().draft(dice, longest, stop, masked, limit)
         return with_sides(draft, len(self.pieces), 2, 1) if draft.tokens else draft
+
+
+class ContinuedToy(BranchingToy):
+    """Certain tokens behind the path as well, so that the trunk goes on where it ends."""
+
+    def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
+        draft = super().draft(dice, longest, stop, masked, limit)
+        return continued(draft, len(self.pieces))
+
+
+class ContinuedSharedToy(BranchingSharedToy):
+    def draft(self, dice: Dice, longest: int, stop: StopRule, masked: bool, limit: int) -> Draft:
+        draft = super().draft(dice, longest, stop, masked, limit)
+        return continued(draft, len(self.pieces))
+
+
+def continued(draft: Draft, num_tokens: int) -> Draft:
+    if not draft.tokens:
+        return draft
+    more = np.random.default_rng(draft.tokens).integers(num_tokens, size=2).tolist()
+    return draft.followed_by(Draft(tuple(more), proposer="recall"))
+
+
+class OftenCertainToy(Toy):
+    """Takes the likeliest token instead of drawing one, where an even number was drawn before."""
+
+    def _drafted_after(self, path: tuple[int, ...], masked: bool) -> Distribution | None:
+        drawn = super()._drafted_after(path, masked)
+        if drawn is None or sum(path) % 2:
+            return drawn
+        return Certain(int(drawn.ids[drawn.probabilities.argmax()]))
 
 
 class SampledTreeToy(SharedToy):
@@ -113,6 +144,25 @@ def test_part_of_a_tree_is_a_tree_or_a_chain() -> None:
     assert [after.line(2 + place) for place in range(6)] == [(1, 2, *TREE.line(place)) for place in range(6)]
 
 
+def test_another_draft_beside_a_tree_shares_what_both_have() -> None:
+    other = Draft((5, 6, 4, 2), chances=(0.5, 0.9, 0.8, 0.5), proposer="lookahead", parents=(-1, 0, 1, -1))
+    both = TREE.beside(other)
+    assert both.tokens == (*TREE.tokens, 4, 2)
+    assert both.parents == (*TREE.parents, 1, -1)
+    assert both.chances == pytest.approx((*TREE.chances, 0.8 * 0.5, 0.5 * 0.15))  # what their siblings leave them
+    assert both.parts == (("recall", 6), ("lookahead", 2))
+    assert TREE.beside(Draft((5, 8), chances=(1.0, 1.0))).tokens == TREE.tokens
+
+
+def test_a_part_of_a_drawn_tree_keeps_the_distributions_of_its_tokens() -> None:
+    distributions = [Certain(token) for token in (5, 6, 7)]
+    path = DraftPath((5, 6, 7), tuple(distributions), None, 3)
+    draft = Draft((5, 6, 7, 8), path, parents=(-1, 0, 1, -1))
+    kept = draft.within(lambda line: line[-1] != 6)
+    assert (kept.tokens, kept.parents) == ((5, 6, 8), (-1, 0, -1))
+    assert [kept.drawn_from(place) for place in range(3)] == [*distributions[:2], None]
+
+
 def test_a_verdict_tells_which_branch_stands_and_how_far_the_trunk_does() -> None:
     for tokens, places, num_straight in (
         ((5, 6, 7, 1), (0, 1, 2), 3),
@@ -140,7 +190,16 @@ def test_certain_branches_beside_the_trie_walk_are_exact(vocabulary: list[str], 
     assert BranchingToy(vocabulary, 5).error(longest=2, masked=masked, ends={0}) < TOLERANCE
 
 
-@pytest.mark.parametrize("toy", [BranchingSharedToy, SampledTreeToy])
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=VOCABULARIES.keys())
+def test_what_follows_the_trie_walk_is_exact_and_so_are_tokens_that_were_not_drawn(vocabulary: list[str]) -> None:
+    assert ContinuedToy(vocabulary, 1).error(longest=2) < TOLERANCE
+    assert ContinuedToy(vocabulary, 3).error(longest=2, limit=1) < TOLERANCE
+    assert ContinuedToy(vocabulary, 4).error(longest=1, before=(1,)) < TOLERANCE
+    assert ContinuedToy(vocabulary, 5).error(longest=2, ends={0}) < TOLERANCE
+    assert OftenCertainToy(vocabulary, 6).error(longest=3) < TOLERANCE
+
+
+@pytest.mark.parametrize("toy", [BranchingSharedToy, ContinuedSharedToy, SampledTreeToy])
 @pytest.mark.parametrize("mixed", [0.0, 0.5, 1.0])
 def test_branches_are_exact_where_both_have_one_vocabulary(toy: type[SharedToy], mixed: float) -> None:
     for masked in (True, False):
