@@ -100,7 +100,8 @@ class Proposer(Protocol):
         return 0.0
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
-        """The approximate number of tokens of the target it would have to read before it can guess."""
+        """The number of tokens it would have to read before it can guess; what was written since is counted in tokens of
+        the target."""
         return 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
