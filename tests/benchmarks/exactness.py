@@ -7,10 +7,10 @@ First the largest errors on small vocabularies, summed over every draft and ever
 of the rule of rejection, of both beside branches, and of whole rounds with a drafter that is translated, or that has
 the target's vocabulary, as a GGUF of its family may have; also under a grammar, under all rules, and with a seed.
 
-Then first and second tokens on the real starter with the built-in drafter, or on other models: DRAWS rounds against the
-distribution that they should follow, and against as many plain draws, by chi-square; with drafts that are sampled, and
-with trees of certain guesses, which one pass of llama.cpp checks. The rows of target and drafter are computed once for
-each beginning and stored, so that only proposing and acceptance run so many times.
+Then first and second tokens on the real starter with the built-in drafter, or, alone, on other models: DRAWS rounds
+against the distribution that they should follow, and against as many plain draws, by chi-square; with drafts that are
+sampled, and with trees of certain guesses, which one pass of llama.cpp checks. The rows of target and drafter are
+computed once for each beginning and stored, so that only proposing and acceptance run so many times.
 """
 
 from __future__ import annotations
@@ -286,8 +286,9 @@ def main() -> None:
     parser.add_argument("--drafter", default=BUILT_IN, help="as of slipstream bench; also a folder of heads")
     options = parser.parse_args()
 
-    for name, error in largest_errors():
-        print(f"largest error of {name}: {error:.1e}")
+    if (options.target, options.drafter) == (STARTER, BUILT_IN):  # else it is the models that are asked about
+        for name, error in largest_errors():
+            print(f"largest error of {name}: {error:.1e}")
     source = starter_source() if options.target == STARTER else file_source(Path(options.target))
     target = load_target(source, TargetSettings(context_size=2048), lambda _progress: None, StopSignal())
     drafter = drafter_source(options.drafter, data_dir())
