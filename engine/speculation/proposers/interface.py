@@ -100,8 +100,7 @@ class Proposer(Protocol):
         return 0.0
 
     def num_unread(self, context: Context) -> int:  # noqa: ARG002
-        """The number of tokens it would have to read before it can guess; what was written since is counted in tokens of
-        the target."""
+        """The number of tokens it would have to read before it can guess; of those written since, the target's."""
         return 0
 
     def propose(self, context: Context, limit: int, worth: Worth) -> Draft:
