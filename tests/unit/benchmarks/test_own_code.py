@@ -32,7 +32,7 @@ def test_a_reply_that_was_disturbed_does_not_count_much() -> None:
 
 
 def test_auto_and_learning_are_told_by_what_they_add() -> None:
-    added = {name: spent_ms for name, spent_ms, _ in bars(per_round_ms([comparison()]))}
+    added = {name: spent_ms for name, spent_ms, _ in bars(per_round_ms([comparison()]), 0.0)}
     assert list(added.values()) == pytest.approx([1.0, 3.0, 1.0, 0.5])
 
 
