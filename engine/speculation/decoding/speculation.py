@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from engine.speculation.decoding.figures import DecodingFigures
 from engine.speculation.decoding.reply_costs import ReplyCosts
@@ -217,8 +216,10 @@ class Speculation:
         """A draft of at most `longest` tokens; empty when drafting does not pay."""
         policy, self._learns = self._policy, context.learns
         if policy is not None and longest >= 1:
-            with self._without_failures(policy):
+            try:
                 return policy.propose(context, longest)
+            except ProposerFailed as failure:
+                self._go_on_without(policy, failure)
         return NO_DRAFT
 
     def observe(self, verdict: Verdict, round_s: float, pass_s: float) -> None:
@@ -227,8 +228,10 @@ class Speculation:
         policy = self._policy
         if policy is None:
             return
-        with self._without_failures(policy):
+        try:
             policy.observe(verdict, round_s, pass_s)
+        except ProposerFailed as failure:
+            self._go_on_without(policy, failure)
         assert self._costs is not None
         self._costs.note(len(verdict.draft.tokens) + 1, pass_s)
         self._num_rounds += 1
@@ -240,10 +243,12 @@ class Speculation:
     def end_reply(self) -> None:
         policy = self._policy
         if policy is not None:
-            with self._without_failures(policy):
+            try:
                 policy.end_reply()
                 self._measure_again(policy)
                 self._describe(policy)
+            except ProposerFailed as failure:
+                self._go_on_without(policy, failure)
             self._num_rounds = self._num_passed_up = 0
             if self._costs is not None:
                 self._costs.end_reply()
@@ -266,19 +271,15 @@ class Speculation:
     def _trouble(self) -> str:
         return together(*self._troubles.values())
 
-    @contextmanager
-    def _without_failures(self, policy: DraftPolicy) -> Iterator[None]:
-        """Gives up a proposer that fails: a reply is worth more than its drafts."""
-        try:
-            yield
-        except ProposerFailed as failure:
-            _logger.error("%s failed", failure.label, exc_info=failure)
-            policy.give_up(failure.origin.key)
-            sentence = say(_FAILED, drafter=failure.label, kind=type(failure.__cause__).__name__)
-            if policy.has_costly:
-                self._report(sentence)
-            else:
-                self.give_up(failure.origin, sentence)
+    def _go_on_without(self, policy: DraftPolicy, failure: ProposerFailed) -> None:
+        """Gives up a proposer that failed: a reply is worth more than its drafts."""
+        _logger.error("%s failed", failure.label, exc_info=failure)
+        policy.give_up(failure.origin.key)
+        sentence = say(_FAILED, drafter=failure.label, kind=type(failure.__cause__).__name__)
+        if policy.has_costly:
+            self._report(sentence)
+        else:
+            self.give_up(failure.origin, sentence)
 
     def _describe(self, policy: DraftPolicy) -> None:
         activity = policy.activity

@@ -159,8 +159,11 @@ class DraftPolicy:
                     proposer.calibration.enter(level)
         self._costs.enter(len(context.tokens))
         rate = max(1 / self.passes.plain_s, self._recent.rate)  # tokens that a second would bring otherwise
-        if context.max_branches > 1 and not self._may_branch(rate):
-            context = replace(context, max_branches=1)
+        branches = context.max_branches if context.max_branches == 1 or self._may_branch(rate) else 1
+        if self._costly and self._always is None:
+            context = replace(context, max_branches=branches, expect=self._expect)
+        elif branches < context.max_branches:
+            context = replace(context, max_branches=branches)
         if self._always is not None:
             candidate = next(iter(self._costly), None)
             if candidate is None:
@@ -175,11 +178,10 @@ class DraftPolicy:
         self.has_passed_up = False
         if self._costs.wants_plain:
             return NO_DRAFT
-        context = replace(context, expect=self._expect)
         best, gain = self._best_free(guesses, reach, rate)
         draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
         self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
-        return self._widened(draft, longest, context.max_branches, rate) if context.max_branches > 1 else draft
+        return self._widened(draft, longest, branches, rate) if branches > 1 else draft
 
     def observe(self, verdict: Verdict, round_s: float, pass_s: float) -> None:
         """Learns from a round; `round_s` counts from the end of the one before, and includes the target's `pass_s`.
@@ -339,8 +341,11 @@ class DraftPolicy:
         self._budget.note(len(verdict.tokens), (seconds - plain_s + change_s) / plain_s)
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])
-        words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
-        self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)
+        if draft.tokens:
+            words = " and ".join(self._labels.get(key, key) for key, length in draft.parts if length)
+            self._recent.note(1 + sum(draft.reached), seconds, words, draft.num_trunk)
+        else:
+            self._recent.note(1.0, seconds, "", 0)
 
 
 def _record_of(label: str, level: int) -> str:

@@ -70,7 +70,6 @@ class DrafterProposer(SuppliedProposer):
         """The drafter is this proposer's alone. `label`: what sentences call it."""
         super().__init__(label)
         self._drafter = drafter
-        self._seen: DraftOutlook | None = None  # the row that it computed last
         self._turns: Sequence[ChatTurn] | None = None
         self._to_read: tuple[Sequence[ChatTurn], int, int] | None = None  # turns, where their reply starts, its prompt
         self._reply_start = 0
@@ -95,10 +94,10 @@ class DrafterProposer(SuppliedProposer):
         ending = self._ending(self._follow(context), context)
         if ending is None or not self._window.num_certain + len(ending.tokens):
             return NO_DRAFT
-        logits = self._read(self._window.unread(ending.tokens, ending.num_certain))
+        own = self._read(self._window.unread(ending.tokens, ending.num_certain))
         if context.is_certain or context.sampling.temperature == 0:
-            return self._guess(logits, limit, worth, context)
-        return self._sample(logits, limit, worth, context)
+            return self._guess(own, limit, worth, context)
+        return self._sample(own, limit, worth, context)
 
     def observe(self, verdict: Verdict) -> None:
         start, length = verdict.draft.place_of(self.origin.key)
@@ -164,11 +163,11 @@ class DrafterProposer(SuppliedProposer):
         ones; None if it has no tokens for their end."""
 
     @abstractmethod
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _guess(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         """The drafter's likeliest path."""
 
     @abstractmethod
-    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _sample(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         """A path drawn from its distributions. Whether it goes on may depend on what was drafted so far, but not on
         what would be drawn next."""
 
@@ -224,12 +223,13 @@ class DrafterProposer(SuppliedProposer):
             return context.tokens[place] == self._last
         return place == len(context.tokens) and context.pending == self._last
 
-    def _read(self, tokens: list[int]) -> LogitRow:
+    def _read(self, tokens: list[int]) -> DraftOutlook:
+        """What the drafter guesses after these."""
         began = time.perf_counter()
         logits = self._drafter.read(tokens)
         seconds = time.perf_counter() - began
-        self._seen = outlook_of(logits)
-        if not math.isfinite(self._seen.total):
+        own = outlook_of(logits)
+        if not math.isfinite(own.total):
             raise DrafterUnusable("{label} does not compute numbers; choose another drafter.", label=self.label)
         self._drafter_s += seconds
         if len(tokens) > _MOST_CAUGHT_UP:
@@ -239,18 +239,13 @@ class DrafterProposer(SuppliedProposer):
             self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         self._num_passes += 1
         self._window.held += tokens
-        return logits
+        return own
 
-    def _outlook(self, logits: LogitRow, hopes: Callable[[int], Hopes | None]) -> DraftOutlook:
-        """The logits to draft from: the drafter's distribution, blended with what is expected where that may matter.
-        `hopes` is given the drafter's likeliest token."""
-        seen = self._seen
-        outlook = seen if seen is not None and seen.logits is logits else outlook_of(logits)
-        likeliest = outlook.likeliest
-        found = hopes(likeliest) if outlook.probability(likeliest) < SURE_ALONE else None
-        if found is None:
-            return outlook
-        return blended(outlook, found, self._learned.weight(found.kind))
+    def _outlook(self, own: DraftOutlook, hopes: Callable[[int], Hopes | None]) -> DraftOutlook:
+        """What to draft from: the drafter's own guess, blended with what is expected where that may matter. `hopes` is
+        given the drafter's likeliest token."""
+        found = hopes(own.likeliest) if own.probability(own.likeliest) < SURE_ALONE else None
+        return own if found is None else blended(own, found, self._learned.weight(found.kind))
 
     def _sure_of(self, outlook: DraftOutlook, token: int) -> int:
         """The kind of a guess whose likeliest token is that one, or the likeliest of those not ruled out."""

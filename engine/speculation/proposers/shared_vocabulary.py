@@ -10,12 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from engine.speculation.drafter.interface import Drafter, LogitRow
+from engine.speculation.drafter.interface import Drafter
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.numerics.acceptance import masses_of
 from engine.speculation.numerics.draft import Draft, DraftPath
 from engine.speculation.numerics.sampling import Distribution
-from engine.speculation.proposers.blending import Hopes
+from engine.speculation.proposers.blending import DraftOutlook, Hopes
 from engine.speculation.proposers.drafted import DrafterProposer, Ending
 from engine.speculation.proposers.guesses import Accepted, Guess, accepted_ways
 from engine.speculation.proposers.interface import Context, Worth
@@ -64,11 +64,11 @@ class SharedVocabularyDrafter(DrafterProposer):
     def _known(self, tokens: Sequence[int]) -> list[int]:
         return [token for token in tokens if token < self._num_tokens]
 
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _guess(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         tokens: list[int] = []
         while True:
-            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
-            token = int(outlook.logits.argmax())
+            outlook = self._outlook(own, partial(self._hopes, context, tokens))
+            token = outlook.likeliest
             if self._mask[token]:
                 break
             guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
@@ -79,14 +79,14 @@ class SharedVocabularyDrafter(DrafterProposer):
             tokens.append(token)
             if not self._goes_on(limit, worth):
                 break
-            logits = self._read([token])
+            own = self._read([token])
         return self._draft(tokens, limit)
 
-    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _sample(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         tokens: list[int] = []
         distributions: list[Distribution] = []
-        while not self._mask[int(logits.argmax())]:  # the drafter would end the reply here
-            outlook = self._outlook(logits, partial(self._hopes, context, tokens))
+        while not self._mask[own.likeliest]:  # the drafter would end the reply here
+            outlook = self._outlook(own, partial(self._hopes, context, tokens))
             decided = self._decided(outlook, outlook.logits + self._mask, context, worth)
             if decided is None:
                 break
@@ -97,7 +97,7 @@ class SharedVocabularyDrafter(DrafterProposer):
             distributions.append(distribution)
             if not self._goes_on(limit, worth):
                 break
-            logits = self._read(tokens[-1:])
+            own = self._read(tokens[-1:])
         path = DraftPath(tuple(tokens), tuple(distributions), None, len(tokens)) if tokens else None
         return self._draft(tokens, limit, path)
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from engine.speculation.drafter.interface import Drafter, DrafterVocabulary, LogitRow
 from engine.speculation.model.interface import Vocabulary
+from engine.speculation.native import rows
 from engine.speculation.numerics.acceptance import masses_of
 from engine.speculation.numerics.draft import Draft, DraftPath
 from engine.speculation.numerics.ngram_cache import NgramCache
 from engine.speculation.numerics.sampling import Distribution
 from engine.speculation.numerics.string_trie import StringTrie, TrieNode
 from engine.speculation.numerics.translation import Segment, Speller, Translation, align, translate
-from engine.speculation.proposers.blending import Hopes, hopes_at
+from engine.speculation.proposers.blending import DraftOutlook, Hopes, hopes_at
 from engine.speculation.proposers.drafted import DrafterProposer, Ending
 from engine.speculation.proposers.guesses import Accepted, Guess, accepted_ways
 from engine.speculation.proposers.interface import Context, StoreNgrams, Worth
@@ -152,12 +153,12 @@ class TranslatedDrafter(DrafterProposer):
                 self._lessons.learn(new, self._tail.tokens, self._tail.num_settled)
         return spelled
 
-    def _guess(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _guess(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         translation = Translation(self._trie, self._speller)
         steps: list[Guess] = []
         for _ in range(self._most_steps(limit)):
-            outlook = self._outlook(logits, partial(self._hopes, context, translation))
-            node, token = translation.node, _likeliest(outlook.logits, translation.node)
+            outlook = self._outlook(own, partial(self._hopes, context, translation))
+            node, token = translation.node, _likeliest(outlook, translation.node)
             if not self._vocabulary.pieces[token]:
                 break
             guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
@@ -172,19 +173,19 @@ class TranslatedDrafter(DrafterProposer):
             self._drafted = _begun(translation, steps)
             if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
                 break
-            logits = self._read([token])
+            own = self._read([token])
         return self._translated(translation, steps, limit)
 
-    def _sample(self, logits: LogitRow, limit: int, worth: Worth, context: Context) -> Draft:
+    def _sample(self, own: DraftOutlook, limit: int, worth: Worth, context: Context) -> Draft:
         translation = Translation(self._trie, _spell_nothing)
         steps: list[Guess] = []
         tokens: list[int] = []
         distributions: list[Distribution] = []
         for _ in range(self._most_steps(limit)):
-            if not self._vocabulary.pieces[int(logits.argmax())]:  # the drafter would end the reply here
+            if not self._vocabulary.pieces[own.likeliest]:  # the drafter would end the reply here
                 break
             node = translation.node
-            outlook = self._outlook(logits, partial(self._hopes, context, translation))
+            outlook = self._outlook(own, partial(self._hopes, context, translation))
             masked = self._masked(outlook.logits, node)
             if masked is None:
                 break
@@ -204,7 +205,7 @@ class TranslatedDrafter(DrafterProposer):
             self._drafted = _begun(translation, steps)
             if not goes_on or translation.num_tokens >= limit or not worth.goes_on(self._chances()):
                 break
-            logits = self._read([guess.token])
+            own = self._read([guess.token])
         num_made = min(limit, len(translation.finish()))
         path = DraftPath(tuple(tokens), tuple(distributions), self._trie, num_made) if tokens else None
         return self._translated(translation, steps, limit, path)
@@ -261,18 +262,19 @@ class TranslatedDrafter(DrafterProposer):
         return masked if masked.max() > -np.inf else None
 
 
-def _likeliest(logits: LogitRow, node: TrieNode) -> int:
+def _likeliest(outlook: DraftOutlook, node: TrieNode) -> int:
     """The draft token of the likeliest outcome at `node`: a child, which makes the open token longer, or all others
     together, which end it."""
-    token = int(logits.argmax())
+    token, logits = outlook.likeliest, outlook.logits
     if node.token is None or token not in node.children:
         return token
-    weights = np.exp(logits - logits[token])
     children = np.fromiter(node.children, np.int64, len(node.children))
-    if weights.sum() - weights[children].sum() <= 1:  # the child's own weight
+    inside = float(np.exp(logits[children].astype(np.float64) - outlook.total).sum())
+    if 1 - inside <= outlook.probability(token):
         return token
-    weights[children] = 0
-    return int(weights.argmax())
+    others = logits.copy()
+    others[children] = -np.inf
+    return rows.best(others)[0]
 
 
 def _begun(translation: Translation, steps: Sequence[Guess]) -> list[Guess]:
