@@ -43,6 +43,19 @@ class KnownChances:
     tried: Annotated[tuple[Count, ...], Field(max_length=_MOST)]
 
 
+Weight = Annotated[float, Field(ge=-1e3, le=1e3, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHead:
+    """The acceptance head of a drafter, and how it did."""
+
+    weights: Annotated[tuple[Weight, ...], Field(max_length=_MOST)]
+    squares: Annotated[tuple[Count, ...], Field(max_length=_MOST)]
+    losses: Annotated[tuple[Count, ...], Field(max_length=_MOST)]
+    num_seen: Annotated[int, Field(ge=0, le=10**12)]
+
+
 @dataclass(frozen=True, slots=True)
 class KnownStanding:
     """The standing of a costly proposer."""
@@ -60,3 +73,4 @@ class LearnedPolicy:
     costs: KnownCosts
     chances: Annotated[Mapping[str, KnownChances], Field(max_length=_MOST)] = field(default_factory=dict)
     standings: Annotated[Mapping[str, KnownStanding], Field(max_length=_MOST)] = field(default_factory=dict)
+    heads: Annotated[Mapping[str, KnownHead], Field(max_length=_MOST)] = field(default_factory=dict)

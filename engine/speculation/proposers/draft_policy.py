@@ -90,6 +90,8 @@ class DraftPolicy:
                 if (known := self._known.chances.get(_record_of(label, level))) is not None:
                     proposer.calibration.know(known, level)
             proposer.calibration.enter(self._level)
+        if proposer.head is not None and label in self._known.heads:
+            proposer.head.know(self._known.heads[label])
         if candidate is not None and label in self._known.standings:
             candidate.standing.know(self._known.standings[label])
         with self._joining:
@@ -120,8 +122,13 @@ class DraftPolicy:
             for level, known in each.calibration.known.items()
         }
         standings = {label_of(each.proposer): each.standing.known for each in self._costly}
+        heads = {label_of(each): each.head.known for each in self._all() if each.head is not None}
+        known = self._known
         return LearnedPolicy(
-            self.passes.known, {**self._known.chances, **chances}, {**self._known.standings, **standings}
+            self.passes.known,
+            {**known.chances, **chances},
+            {**known.standings, **standings},
+            {**known.heads, **heads},
         )
 
     @property

@@ -28,6 +28,7 @@ from engine.speculation.proposers.guesses import (
     Alternative,
     Guess,
     GuessChances,
+    features,
     kind_beside,
     sure_kind,
 )
@@ -79,6 +80,7 @@ class DrafterProposer(SuppliedProposer):
         self._window = ReadingWindow(drafter)
         self._learned = GuessChances()
         self.calibration: Calibration = self._learned.calibration
+        self.head = self._learned.head
         self._counts = True  # whether the guesses of the draft under way are to be noted in `_guesses`
         self._drafted: list[Guess] = []  # at each token of the draft under way
         self._refused: Guess | None = None  # the one after them, which was not worth checking
@@ -180,6 +182,10 @@ class DrafterProposer(SuppliedProposer):
         """The target's token that is made of that one of the drafter; None where there is none."""
 
     @abstractmethod
+    def _begins_word(self, guess: int) -> bool:
+        """True if that one of the drafter's tokens begins with a space, or stands for no text."""
+
+    @abstractmethod
     def _is_right(self, guess: int, written: int) -> bool:
         """True if the target wrote what the drafter guessed."""
 
@@ -247,10 +253,6 @@ class DrafterProposer(SuppliedProposer):
         found = hopes(own.likeliest) if own.probability(own.likeliest) < SURE_ALONE else None
         return own if found is None else blended(own, found, self._learned.weight(found.kind))
 
-    def _sure_of(self, outlook: DraftOutlook, token: int) -> int:
-        """The kind of a guess whose likeliest token is that one, or the likeliest of those not ruled out."""
-        return sure_kind(self._drafter.chance(outlook.probability(token)))
-
     def _decided(
         self, outlook: DraftOutlook, allowed: LogitRow, context: Context, worth: Worth, inner: Collection[int] = ()
     ) -> tuple[Guess, Distribution] | None:
@@ -258,8 +260,18 @@ class DrafterProposer(SuppliedProposer):
         is not worth checking. `allowed`: the logits, of what may be drafted."""
         proposed = make_distribution(allowed, drafting(context.sampling), ())
         likeliest = int(proposed.ids[0])
-        guess = Guess(self._sure_of(outlook, likeliest), likeliest, proposed, inner, outlook.blend)
+        guess = self._judged_guess(outlook, likeliest, proposed, inner)
         return self._learned.decide(guess, context.dice) if self._is_worth_checking(guess, worth) else None
+
+    def _judged_guess(
+        self, outlook: DraftOutlook, likeliest: int, proposed: Distribution | None = None, inner: Collection[int] = ()
+    ) -> Guess:
+        """A guess that is yet to be made. `likeliest`: the likeliest token, or that of those not ruled out."""
+        probability = self._drafter.chance(outlook.probability(likeliest))
+        about = features(probability, self._drafted, self._begins_word(likeliest), outlook.blend)
+        return self._learned.judged(
+            Guess(sure_kind(probability), likeliest, proposed, inner, outlook.blend, about=about)
+        )
 
     def _note_alternatives(self, outlook: DraftOutlook, guess: Guess, place: int, others: Collection[int] = ()) -> None:
         """Keeps the likeliest tokens besides that guess and `others`, at that place of the draft, where branches are
@@ -278,13 +290,13 @@ class DrafterProposer(SuppliedProposer):
     def _is_worth_checking(self, guess: Guess, worth: Worth) -> bool:
         """Returns whether that guess, which is yet to be made, belongs at the next place of the draft; notes it as
         refused otherwise."""
-        if worth.is_checked([*self._chances(), self._learned.ahead(guess.sure, guess.proposed is not None)]):
+        if worth.is_checked([*self._chances(), guess.chance]):
             return True
         self._refused = guess
         return False
 
     def _chances(self) -> list[float]:
-        return self._learned.of(self._drafted)
+        return [guess.chance for guess in self._drafted]
 
     def _draft(self, tokens: Sequence[int], limit: int, path: DraftPath | None = None) -> Draft:
         """A draft of the first `limit` tokens, with alternatives to them."""

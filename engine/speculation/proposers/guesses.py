@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.speculation.native.rows import Probabilities
+from engine.speculation.numerics.acceptance_head import AcceptanceHead, odds_of
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import NUM_KINDS
 from engine.speculation.numerics.sampling import Certain, Dice, Distribution
@@ -48,6 +49,8 @@ _FIRST_LIKELIEST_DRAWN = _FIRST_ANY_DRAW + len(_ANY_DRAW)
 _FIRST_OTHER_DRAWN = _FIRST_LIKELIEST_DRAWN + len(_LIKELIEST_DRAWN)
 _FIRST_BESIDE_DRAWN = _FIRST_OTHER_DRAWN + len(_OTHER_DRAWN)
 _MOST = 0.5
+_FAR = 4  # places
+NUM_FEATURES = 7  # the calibrated chance, and what `features` returns
 
 LEAST_BESIDE = _BESIDE_CERTAIN[0]  # the least probability of a token that is worth a branch
 
@@ -63,6 +66,8 @@ class Guess:
     blend: Blend | None = None  # with what the user's texts suggest; None: the drafter's alone
     drawn: float | None = None  # the probability that it was drawn with; None: it is certain, or was not drafted
     is_likeliest: bool = True
+    about: tuple[float, ...] = ()  # features for the acceptance head
+    chance: float = 0.0  # that it is accepted, as it was judged when it was made
 
     @property
     def is_of_texts(self) -> bool:
@@ -102,18 +107,23 @@ class Accepted:
 
 
 class GuessChances:
-    """Learned chances of guesses and of alternatives to them, and weights of what the user's texts suggest."""
+    """Learned chances of guesses and of alternatives to them, and weights of what the user's texts suggest. A guess is
+    judged by its calibrated chance, or by the acceptance head where that has proved better."""
 
     def __init__(self) -> None:
         self.calibration = Calibration(_PRIORS)
+        self.head = AcceptanceHead(NUM_FEATURES)
 
-    def ahead(self, sure: int, may_draw: bool) -> float:
-        """The chance of a guess that is yet to be made, in the likelier way."""
-        certain = self.calibration.chance(sure)
-        return max(certain, self.calibration.chance(_FIRST_ANY_DRAW + sure)) if may_draw else certain
+    def judged(self, guess: Guess) -> Guess:
+        """The guess with its chance; if it may be drawn, that of the likelier way."""
+        chance = self._chance(guess, guess.sure)
+        if guess.proposed is not None:
+            chance = max(chance, self._chance(guess, _FIRST_ANY_DRAW + guess.sure))
+        return replace(guess, chance=chance)
 
-    def of(self, guesses: Sequence[Guess]) -> list[float]:
-        return [*self.calibration.chances([guess.kind for guess in guesses])]
+    def _chance(self, guess: Guess, kind: int) -> float:
+        known = self.calibration.chance(kind)
+        return self.head.chance((odds_of(known), *guess.about)) if self.head.is_better else known
 
     def of_alternative(self, alternative: Alternative) -> float:
         return self.calibration.share(alternative.kind)
@@ -124,27 +134,42 @@ class GuessChances:
     def decide(self, guess: Guess, dice: Dice) -> tuple[Guess, Distribution]:
         """The guess made the way that is likelier to be accepted, and the distribution that its token was truly taken
         from."""
-        assert guess.proposed is not None
-        if self.calibration.chance(guess.sure) > self.calibration.chance(_FIRST_ANY_DRAW + guess.sure):
-            return guess, Certain(guess.token)
-        place = dice.choose(guess.proposed.probabilities)
-        token, drawn = int(guess.proposed.ids[place]), float(guess.proposed.probabilities[place])
-        return replace(guess, token=token, drawn=drawn, is_likeliest=token == guess.token), guess.proposed
+        proposed = guess.proposed
+        assert proposed is not None
+        certain = self._chance(guess, guess.sure)
+        if certain > self._chance(guess, _FIRST_ANY_DRAW + guess.sure):
+            return replace(guess, chance=certain), Certain(guess.token)
+        place = dice.choose(proposed.probabilities)
+        token, drawn = int(proposed.ids[place]), float(proposed.probabilities[place])
+        guess = replace(guess, token=token, drawn=drawn, is_likeliest=token == guess.token)
+        return replace(guess, chance=self._chance(guess, guess.kind)), proposed
 
     def note(self, guess: Guess, accepted: Accepted) -> None:
-        note = self.calibration.note
         if accepted.certain is not None:
-            note(guess.sure, accepted.certain, leans=guess.drawn is None)
+            self._note(guess, guess.sure, accepted.certain, leans=guess.drawn is None)
         if accepted.any_draw is not None:
-            note(_FIRST_ANY_DRAW + guess.sure, accepted.any_draw, leans=False)
+            self._note(guess, _FIRST_ANY_DRAW + guess.sure, accepted.any_draw, leans=False)
         if accepted.drawn is not None:
-            note(guess.kind, accepted.drawn)
+            self._note(guess, guess.kind, accepted.drawn)
+
+    def _note(self, guess: Guess, kind: int, accepted: float, leans: bool = True) -> None:
+        if guess.about:
+            self.head.note((odds_of(self.calibration.chance(kind)), *guess.about), accepted)
+        self.calibration.note(kind, accepted, leans)
 
     def note_blend(self, blend_kind: int, share: float) -> None:
         self.calibration.note(FIRST_WEIGHT + blend_kind, share, leans=False)
 
     def note_alternative(self, alternative: Alternative, accepted: bool) -> None:
         self.calibration.note(alternative.kind, accepted, leans=False)
+
+
+def features(probability: float, before: Sequence[Guess], begins_word: bool, blend: Blend | None) -> tuple[float, ...]:
+    """What the acceptance head is told of a guess whose likeliest token has that probability; `before`: the guesses of
+    the same draft."""
+    last = odds_of(before[-1].chance) if before else 0.0
+    place = min(len(before), _FAR) / _FAR
+    return odds_of(probability) / 2, last / 2, float(not before), place, float(begins_word), float(blend is not None)
 
 
 def sure_kind(probability: float) -> int:

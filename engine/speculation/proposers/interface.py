@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from engine.speculation.model.interface import StateRow, Target, TargetFeature
+from engine.speculation.numerics.acceptance_head import AcceptanceHead
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
 from engine.speculation.numerics.estimates import Calibration
 from engine.speculation.numerics.habits import Expected
@@ -84,6 +85,7 @@ class Proposer(Protocol):
     asks_what_is_wanted: bool = False  # looks at `Verdict.wanted`
     step_s: float = 0.0  # seconds of guessing one token, where they are known
     calibration: Calibration | None = None  # the learned chances of its guesses; kept from one start to the next
+    head: AcceptanceHead | None = None  # what else tells the chances of its guesses; kept in the same way
 
     @classmethod
     def label_of(cls, supplies: Supplies) -> str:  # noqa: ARG003

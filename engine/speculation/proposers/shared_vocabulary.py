@@ -44,6 +44,7 @@ class SharedVocabularyDrafter(DrafterProposer):
         super().__init__(drafter, label)
         self._unread_prompt: list[int] = []
         self._num_tokens = len(pieces)
+        self._pieces = pieces
         texts = _texts(target)
         # Added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
         self._mask = np.zeros(len(pieces), np.float32)
@@ -71,7 +72,7 @@ class SharedVocabularyDrafter(DrafterProposer):
             token = outlook.likeliest
             if self._mask[token]:
                 break
-            guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
+            guess = self._judged_guess(outlook, token)
             if not self._is_worth_checking(guess, worth):
                 break
             self._note_alternatives(outlook, guess, len(tokens))
@@ -113,6 +114,9 @@ class SharedVocabularyDrafter(DrafterProposer):
 
     def _first_of(self, written: int) -> int:
         return written
+
+    def _begins_word(self, guess: int) -> bool:
+        return self._pieces[guess][:1] in (b"", b" ")
 
     def _is_right(self, guess: int, written: int) -> bool:
         return guess == written

@@ -161,7 +161,7 @@ class TranslatedDrafter(DrafterProposer):
             node, token = translation.node, _likeliest(outlook, translation.node)
             if not self._vocabulary.pieces[token]:
                 break
-            guess = Guess(self._sure_of(outlook, token), token, blend=outlook.blend)
+            guess = self._judged_guess(outlook, token)
             begins = node is self._trie.root or token not in node.children
             if begins and not self._is_worth_checking(guess, worth):
                 break
@@ -226,6 +226,9 @@ class TranslatedDrafter(DrafterProposer):
 
     def _first_of(self, written: int) -> int:
         return next(iter(self._trie.string_of(written)), -1)
+
+    def _begins_word(self, guess: int) -> bool:
+        return self._vocabulary.pieces[guess][:1] in (b"", b" ")
 
     def _is_right(self, guess: int, written: int) -> bool:
         """True if one of the two tokens begins with the other."""
