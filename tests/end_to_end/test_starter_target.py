@@ -18,6 +18,7 @@ from engine.speculation.model.chat.chat_template import OURS
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import Interrupted, Target, TargetFeature
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget
+from engine.speculation.native import rows
 from engine.speculation.numerics.likeliest import RowScan
 from engine.speculation.numerics.rules import Rules, TokenLetters, has_rules
 from engine.speculation.numerics.sampling import distribution_of
@@ -281,3 +282,16 @@ def test_a_conversation_longer_than_the_context_goes_on(narrow: Target) -> None:
     assert reply.statistics.left_out_messages > 0
     assert reply.statistics.context_used <= narrow.limits.context_size
     assert reply.statistics.stop_reason in (StopReason.LENGTH, StopReason.END)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_our_library_and_numpy_write_the_same(fresh_starter: Target, temperature: float) -> None:
+    assert rows.IS_NATIVE, "`make setup` builds it"
+    settings = ReplySettings(SamplingSettings(temperature=temperature, seed=3), max_tokens=32)
+    for question in ("Name three colours.", "What is a river? Answer in one sentence."):
+        turns = [ChatTurn(Role.USER, question)]
+        ours = written(ReplyWriter(fresh_starter), turns, settings)
+        with rows.read_by_numpy():
+            theirs = written(ReplyWriter(fresh_starter), turns, settings)
+        assert ours.tokens == theirs.tokens
+        assert len(ours.tokens) > 5

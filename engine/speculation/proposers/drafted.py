@@ -10,7 +10,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 
 from engine.speculation.drafter.interface import Drafter, LogitRow
@@ -78,6 +77,10 @@ class DrafterProposer(SuppliedProposer):
         self._num_followed = 0  # tokens of the target, prompt and reply, that were taken in
         self._last = -1  # of these
         self._window = ReadingWindow(drafter)
+        self._drafting: tuple[SamplingSettings | None, SamplingSettings] = (
+            None,
+            SamplingSettings(),
+        )  # target's, drafter's
         self._learned = GuessChances()
         self.calibration: Calibration = self._learned.calibration
         self.head = self._learned.head
@@ -258,7 +261,9 @@ class DrafterProposer(SuppliedProposer):
     ) -> tuple[Guess, Distribution] | None:
         """The guess at the next place of the draft, and what it was truly taken from, where it may be drawn; None if it
         is not worth checking. `allowed`: the logits, of what may be drafted."""
-        proposed = make_distribution(allowed, drafting(context.sampling), ())
+        if self._drafting[0] is not context.sampling:
+            self._drafting = context.sampling, drafting(context.sampling)
+        proposed = make_distribution(allowed, self._drafting[1], ())
         likeliest = int(proposed.ids[0])
         guess = self._judged_guess(outlook, likeliest, proposed, inner)
         return self._learned.decide(guess, context.dice) if self._is_worth_checking(guess, worth) else None
@@ -328,7 +333,6 @@ class DrafterProposer(SuppliedProposer):
         )
 
 
-@lru_cache(maxsize=8)
 def drafting(sampling: SamplingSettings) -> SamplingSettings:
     """The settings of a drafter's distribution: as the target's, so that the two are alike."""
     return replace(

@@ -58,6 +58,7 @@ class TranslatedDrafter(DrafterProposer):
         super().__init__(drafter, label)
         self._trie = self._taught = trie  # in use; what the cache has taught
         self._plain: StringTrie | None = None  # an untaught one, once it is needed
+        self._masked_logits = np.empty_like(trie.root_mask)  # of one step; new memory would take longer
         self._cache = cache
         self._store = store
         self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
@@ -258,7 +259,7 @@ class TranslatedDrafter(DrafterProposer):
     def _masked(self, logits: LogitRow, node: TrieNode) -> LogitRow | None:
         """The logits of those tokens that begin a string or go on with the open one, minus infinity for all others;
         None when there are none."""
-        masked = logits + self._trie.root_mask
+        masked = np.add(logits, self._trie.root_mask, out=self._masked_logits)
         if node is not self._trie.root:
             inner = np.fromiter(node.children, np.int64, len(node.children))
             masked[inner] = logits[inner]

@@ -84,6 +84,7 @@ class LlamaCppTarget(LoadedModel):
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         self._num_rows = 0  # of the last pass
         self._tells = self._has_told = False  # whether passes are to tell states, and whether the last one did
+        self._embeds: bool | None = None  # what llama.cpp was told of that last
         self._sequences = Sequences(model, context)
         self._branches: list[list[int]] = []  # of the tree that was evaluated last, the sequences of each token
         context_size = lib.llama_n_ctx(context)
@@ -201,7 +202,7 @@ class LlamaCppTarget(LoadedModel):
         self._sequences.share(self.num_held)
         self._watch(stop)
         self._has_told = False
-        lib.llama_set_embeddings(self._context, False)
+        self._embed(False)
         result = projector.decode(run, self._context, self.num_held, stop)
         if result != 0:
             self._recover(result)
@@ -349,10 +350,16 @@ class LlamaCppTarget(LoadedModel):
             self._batch_outputs[count - num_rows : count] = 1
         self._batch.n_tokens = count
         self._has_told = self._tells and num_rows == count  # llama.cpp would make a row of every token
-        lib.llama_set_embeddings(self._context, self._has_told)
+        self._embed(self._has_told)
         result = lib.llama_decode(self._context, self._batch)
         if result != 0:
             self._recover(result)
+
+    def _embed(self, wanted: bool) -> None:
+        """Has passes return states or not; llama.cpp would log it with every pass, and call Python for that."""
+        if wanted is not self._embeds:
+            lib.llama_set_embeddings(self._context, wanted)
+            self._embeds = wanted
 
     def _drop_tree(self) -> None:
         if self._branches:
