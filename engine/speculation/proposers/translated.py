@@ -65,7 +65,10 @@ class TranslatedDrafter(DrafterProposer):
         self._vocabulary = vocabulary
         self._target = target
         self._speller = Speller(target.pieces, target.silent, vocabulary.pieces)
-        self._prompt: tuple[Sequence[ChatTurn], list[int]] = (), []  # turns, and these in the drafter's tokens
+        self._prompt: tuple[Sequence[ChatTurn] | Sequence[int], list[int]] = (
+            (),
+            [],
+        )  # turns or a bare text, and these in its tokens
         self._begin_reply()
 
     def offer_ngrams(self, trie: StringTrie, cache: NgramCache, store: StoreNgrams) -> None:
@@ -81,11 +84,19 @@ class TranslatedDrafter(DrafterProposer):
         self._prompt = (), []
 
     def _prompt_of(self, context: Context) -> list[int]:
-        turns, prompt = self._prompt
-        if not prompt or (context.turns is not turns and list(context.turns) != list(turns)):
-            prompt = self._vocabulary.encode_prompt(self._newest(context.turns))
-        self._prompt = context.turns, prompt
+        known, prompt = self._prompt
+        asked: Sequence[ChatTurn] | Sequence[int] = context.turns or context.tokens[: context.reply_start]
+        if not prompt or (asked is not known and list(asked) != list(known)):
+            turns = context.turns
+            prompt = self._vocabulary.encode_prompt(self._newest(turns)) if turns else self._bare(context)
+        self._prompt = asked, prompt
         return prompt
+
+    def _bare(self, context: Context) -> list[int]:
+        """The end of a text that is no conversation, in the drafter's tokens; nothing where it has none for it."""
+        pieces, special = self._target.pieces, self._target.special
+        tokens = context.tokens[: context.reply_start][-2 * self._drafter.max_held :]
+        return self._vocabulary.encode(b"".join(pieces[token] for token in tokens if token not in special)) or []
 
     def _begin(self, context: Context) -> None:
         self._prompt_of(context)

@@ -34,6 +34,17 @@ def test_it_reads_the_turns_in_its_own_format_and_goes_on_with_the_reply() -> No
     assert bench.held().startswith("<user>Say it.<assistant>the ")
 
 
+def test_it_reads_a_text_that_is_no_conversation() -> None:
+    bench = Bench()
+    for text in ("once there was", "another text"):
+        tokens = [*tokens_of(text), *tokens_of("in")]
+        start = len(tokens_of(text))
+        context = Context((), tokens[:-1], tokens[-1], start, GREEDY, RandomDice(0))
+        bench.proposer.propose(context, 4, Generous())
+        assert bench.held().startswith(text + "in")
+        bench.proposer.end_reply()
+
+
 def test_the_guess_is_in_tokens_of_the_target_merged_where_it_merges() -> None:
     bench = Bench("thing the ing")
     assert bench.propose(tokens_of("t"), limit=2) == tuple(tokens_of("hing ")[:2])
