@@ -101,10 +101,14 @@ class CostlyProposer:
         self.costs = StepCosts(passes, expected_s, step_s is not None)
         self.standing = Standing()
 
+    @property
+    def is_awake(self) -> bool:
+        return self.costs.can_pay and not self.standing.is_resting
+
     def may_be_asked(self, context: Context, rate: float) -> bool:
         """True if asking can pay, and over the rest of the reply is worth what must be read first."""
         standing, costs = self.standing, self.costs
-        if not costs.can_pay or standing.is_resting:
+        if not self.is_awake:
             return False
         unread_s = costs.read_s * call(self.proposer, self.proposer.num_unread, context)
         if unread_s <= costs.step_s:

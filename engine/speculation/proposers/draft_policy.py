@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from engine.speculation.model.interface import TargetFeature
@@ -26,6 +26,7 @@ from engine.speculation.numerics.habits import Expected
 from engine.speculation.proposers.costly import Always, CostlyProposer, GoingRate, best_part, call
 from engine.speculation.proposers.costs import RoundCosts
 from engine.speculation.proposers.interface import Context, Proposer, label_of
+from engine.speculation.proposers.recent_rounds import Activity, Lookout, LossBudget, RecentRounds
 from engine.values.draft_policy import KnownCosts, LearnedPolicy
 from engine.values.owner import USER, Owner
 from engine.values.speed import FASTER
@@ -35,16 +36,6 @@ _MOST_ALTERNATIVE = 0.4  # chance of a token other than the likeliest: rows that
 _NEGLIGIBLE = 0.005  # chance that a guess is accepted as far as that: no cost is less
 _ROUNDS_UNTIL_COSTS_CHANGE = 64
 _LIKELY = 0.6  # chance of a guess that would be checked if checking took less time
-# Of the loss budget:
-_BUDGET_AT_FIRST = 0.3  # tokens
-_BUDGET_SHARE = 0.014  # of the tokens written
-_PASSED_UP = 0.3  # of what a guess would have gained that was not checked
-_LOST_SHARE = 0.5  # of the stake of drafts of which no more is known
-_LEAST_BUDGET = -1.0  # tokens; wrong guesses that were not checked take no more than that: a text may change
-_AVERSION = 4.0  # tokens to be gained for each token that the budget is expected to lack
-# Of recent rounds:
-_RATE_MEMORY = 0.9  # of the speed, from round to round: it should be that of the text at hand
-_ACTIVITY_MEMORY = 0.97  # of who drafted and how far
 
 
 class DraftPolicy:
@@ -72,6 +63,8 @@ class DraftPolicy:
         self._costly: tuple[CostlyProposer, ...] = ()
         self._labels: dict[str, str] = {}  # by key of an origin
         self._budget = LossBudget()
+        self._lookout = Lookout()
+        self._looks = True  # whether the free proposers were asked in this round
         self._recent = RecentRounds(passes.plain_s)
         self._owner = USER  # of the last reply
         self._level = 0  # of its temperature
@@ -179,10 +172,17 @@ class DraftPolicy:
             longest = min(longest, self._always.longest)
             draft, _ = candidate.draft(context, longest, worth)
             return candidate.paying(draft, longest, rate, self._always.shortest)
+        self._looks = self._lookout.wants_look() or any(each.is_awake for each in self._costly)
+        if not self._looks:
+            self._surest, self.has_passed_up = None, False
+            for each in self._costly:
+                each.standing.pause()
+            return NO_DRAFT
         worth, reach = GoingRate(self.passes, rate), min(longest, MAX_LENGTH)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
         self.has_passed_up = False
+        self._lookout.note(self._surest.chances[0] if self._surest is not None else 0.0, self._cost_of_a_row)
         if self._costs.wants_plain:
             return NO_DRAFT
         best, gain = self._best_free(guesses, reach, rate)
@@ -200,7 +200,7 @@ class DraftPolicy:
             for candidate in self._costly:
                 candidate.costs.weigh()
         self._note(verdict, change_s)
-        for proposer in self._all():
+        for proposer in self._all() if self._looks else ():
             call(proposer, proposer.observe, verdict)
 
     def measure_costs(self) -> None:
@@ -211,6 +211,7 @@ class DraftPolicy:
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
         self._budget.begin_reply()
+        self._lookout.begin_reply()
         for proposer in self._all():
             call(proposer, proposer.end_reply)
 
@@ -332,11 +333,16 @@ class DraftPolicy:
         more_s = self._costs.change_to_draft_s + self.passes.own.drafted_s
         return _MARGIN + rate * more_s + self._budget.caution((seconds + more_s) / self.passes.plain_s)
 
-    def _note_passed_up(self, guess: Draft, written: int) -> None:
-        """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""
+    @property
+    def _cost_of_a_row(self) -> float:
+        """The tokens that plain decoding would write in the time that checking one guess takes."""
         passes = self.passes
         more_s = passes.of(2) - passes.of(1) + passes.own.drafted_s + self._costs.change_to_draft_s
-        cost = more_s / passes.plain_s
+        return more_s / passes.plain_s
+
+    def _note_passed_up(self, guess: Draft, written: int) -> None:
+        """Notes what a guess that was not checked would have gained, if its first token was worth a row at all."""
+        cost = self._cost_of_a_row
         if guess.chances[0] > cost + _MARGIN:
             self._budget.note_passed_up((guess.tokens[0] == written) - cost)
 
@@ -358,86 +364,3 @@ class DraftPolicy:
 def _record_of(label: str, level: int) -> str:
     """The name under which the chances of a proposer at a level of temperature are kept."""
     return f"{label} {level}" if level else label
-
-
-class LossBudget:
-    """The tokens that drafting may still lose in a reply: a few at first, plus a share of those written, plus what
-    drafts have gained, minus what they have lost.
-
-    A draft that stakes more than that must promise a premium. So a reply is hardly ever slower than plain decoding by
-    more than that share, however misleading its text is, and gains in one place pay for boldness in another. Measured
-    by counts on 100 replies of the starter with its passes: docs/decisions/0013-pace-and-recall.md.
-    """
-
-    def __init__(self) -> None:
-        self._tokens = _BUDGET_AT_FIRST
-
-    def caution(self, stake: float, reached: Sequence[float] | None = None) -> float:
-        """The premium, in tokens, for a draft that loses `stake` tokens if none of its own is accepted. `reached`: the
-        chances that 1, 2, … of them are; None: not known."""
-        missing = stake - self._tokens
-        if missing <= 0:
-            return 0.0
-        if reached is None:
-            return _AVERSION * missing * _LOST_SHARE
-        lost, num_accepted = 0.0, 0
-        while num_accepted < missing:
-            share = 1 - reached[num_accepted] if num_accepted < len(reached) else 1.0
-            lost += share * min(1.0, missing - num_accepted)
-            num_accepted += 1
-        return _AVERSION * lost
-
-    def note(self, num_written: int, cost: float) -> None:
-        """Notes a round that wrote `num_written` tokens. `cost`: its extra time, in tokens of plain decoding."""
-        self._tokens += _BUDGET_SHARE * num_written + (num_written - 1) - cost
-
-    def note_passed_up(self, gain: float) -> None:
-        """Notes a guess that was not checked and would have gained (or lost) so many tokens."""
-        self._tokens = max(self._tokens + _PASSED_UP * gain, min(self._tokens, _LEAST_BUDGET))
-
-    def begin_reply(self) -> None:
-        self._tokens = _BUDGET_AT_FIRST
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """What drafting looked like recently, as running means over some thirty rounds."""
-
-    shares: dict[str, float]  # of rounds, by the labels of their proposers, such as “earlier text and drafter”
-    length: float  # tokens of a draft
-
-
-class RecentRounds:
-    """Running means over the latest rounds: their speed, who drafted, and how far."""
-
-    def __init__(self, single_s: float) -> None:
-        """`single_s`: seconds of a plain round."""
-        self._tokens, self._seconds = 1.0, single_s
-        self._rounds, self._length = 1.0, 0.0
-        self._shares: dict[str, float] = {}
-
-    def note(self, tokens: float, seconds: float, words: str, num_drafted: int) -> None:
-        """Notes a round by the tokens expected of it (counted ones say more about luck than about the text) and its
-        seconds; `words`: the labels of those who drafted `num_drafted` tokens, empty without a draft."""
-        self._tokens = _RATE_MEMORY * self._tokens + tokens
-        self._seconds = _RATE_MEMORY * self._seconds + seconds
-        self._rounds = _ACTIVITY_MEMORY * self._rounds + 1
-        self._length = _ACTIVITY_MEMORY * self._length + num_drafted
-        for known in self._shares:
-            self._shares[known] *= _ACTIVITY_MEMORY
-        if words:
-            self._shares[words] = self._shares.get(words, 0.0) + 1
-
-    def forget_activity(self) -> None:
-        self._rounds, self._length, self._shares = 1.0, 0.0, {}
-
-    @property
-    def rate(self) -> float:
-        """Tokens per second."""
-        return self._tokens / self._seconds
-
-    @property
-    def activity(self) -> Activity:
-        drafted = sum(self._shares.values())
-        shares = {words: rounds / self._rounds for words, rounds in self._shares.items()}
-        return Activity(shares, self._length / drafted if drafted else 0.0)
