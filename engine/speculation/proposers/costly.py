@@ -146,18 +146,19 @@ class CostlyProposer:
                 best = guess.first(length)
         return None if best is None else (best, gain)
 
-    def ask(self, context: Context, start: Draft, longest: int, rate: float) -> Draft:
-        """Has it draft after `start`. Raises ProposerFailed."""
+    def ask(self, context: Context, start: Draft, longest: int, most: int, rate: float) -> Draft:
+        """Has it draft after `start`, a line of at most `longest` tokens, with branches at most `most`. Raises
+        ProposerFailed."""
         if not start.tokens:
             draft, seconds = self.draft(context, longest, self.worth(rate))
-            draft = self.paying(draft, longest, rate)
+            draft = self.paying(draft, most, rate)
             seconds = seconds + self._passes.of(1 + len(draft.tokens)) - self._passes.of(1)
             self.standing.note(sum(draft.reached), seconds, draft.chances[: draft.num_trunk], rate)
             return draft
         # This draft says nothing of its standing: it had less room than it would have filled.
         context = replace(context, ahead=start.tokens)
         draft, _ = self.draft(context, longest - len(start.tokens), self.worth(rate, start.chances))
-        return self.paying(draft.after(start), longest, rate)
+        return self.paying(draft.after(start), most, rate)
 
     def draft(self, context: Context, limit: int, worth: Worth) -> tuple[Draft, float]:
         """Returns a draft and the seconds that its guesses took. Raises ProposerFailed."""

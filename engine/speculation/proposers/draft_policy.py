@@ -186,7 +186,7 @@ class DraftPolicy:
         if self._costs.wants_plain:
             return NO_DRAFT
         best, gain = self._best_free(guesses, reach, rate)
-        draft = self._choose(context, guesses, best, gain, min(longest, USUAL_LENGTH), rate)
+        draft = self._choose(context, guesses, best, gain, reach, rate)
         self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
         return self._widened(draft, longest, branches, rate) if branches > 1 else draft
 
@@ -226,9 +226,10 @@ class DraftPolicy:
         return (*self._free, *(candidate.proposer for candidate in self._costly))
 
     def _choose(
-        self, context: Context, guesses: Sequence[Draft], best: Draft, free_gain: float, longest: int, rate: float
+        self, context: Context, guesses: Sequence[Draft], best: Draft, free_gain: float, reach: int, rate: float
     ) -> Draft:
-        """`best`: the best free guess, which gains `free_gain` tokens."""
+        """A draft of at most `reach` tokens. `best`: the best free guess, which gains `free_gain` tokens."""
+        longest = min(reach, USUAL_LENGTH)  # of a line
         asked, start, gain = None, NO_DRAFT, free_gain
         for candidate in self._costly:
             if not candidate.may_be_asked(context, rate):
@@ -246,8 +247,8 @@ class DraftPolicy:
                 candidate.standing.pause(passed_over=asked is not None)
         if asked is None:
             return best
-        draft = self._with_more(context, asked.ask(context, start, longest, rate), longest, rate)
-        return self._with_others(draft, guesses, longest, context.max_branches, rate)
+        draft = self._with_more(context, asked.ask(context, start, longest, reach, rate), reach, rate)
+        return self._with_others(draft, guesses, reach, context.max_branches, rate)
 
     def _widened(self, draft: Draft, longest: int, max_branches: int, rate: float) -> Draft:
         """Adds what free proposers want to learn to the draft. A draft of a costly proposer stays as it is."""
@@ -270,19 +271,19 @@ class DraftPolicy:
         found = (call(proposer, proposer.expect, ahead) for proposer in self._free)
         return next((each for each in found if each is not None), None)
 
-    def _with_more(self, context: Context, draft: Draft, longest: int, rate: float) -> Draft:
+    def _with_more(self, context: Context, draft: Draft, most: int, rate: float) -> Draft:
         """Continues the draft with a free proposer's guess if that is worth its rows."""
-        room, num_trunk = longest - len(draft.tokens), draft.num_trunk
+        room, num_trunk = most - len(draft.tokens), draft.num_trunk
         if not draft.tokens or room < 1:
             return draft
         context, reached = replace(context, ahead=draft.tokens[:num_trunk]), math.prod(draft.chances[:num_trunk])
-        best, most = NO_DRAFT, 0.0
+        best, best_gained = NO_DRAFT, 0.0
         for proposer in self._free:
             guess = call(proposer, proposer.follow, context, room)
             chances = (reached * guess.chances[0], *guess.chances[1:]) if guess.chances else ()
             length, gain = best_gain(self.passes, chances, rate, 1 + len(draft.tokens))
-            if gain > most:
-                best, most = guess.first(length), gain
+            if gain > best_gained:
+                best, best_gained = guess.first(length), gain
         return draft.followed_by(best) if best.tokens else draft
 
     def _with_others(

@@ -42,7 +42,7 @@ _MOST_CANDIDATES = 64  # of the drafter's distribution: its tail is not worth dr
 _MOST_CAUGHT_UP = 8  # tokens that one round leaves to be read; more are a prompt, or text written without drafts
 _NEWEST_STEP = 0.05  # weight of the newest step
 _LEAST_BESIDE = math.log(LEAST_BESIDE) - 1e-3  # with room for rounding
-_MOST_ALTERNATIVES = 3  # at one place
+_MOST_ALTERNATIVES = 8  # at one place
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,10 @@ _LIKELIEST_DRAWN = (0.3, 0.4, 0.46, 0.52, 0.57, 0.62, 0.68, 0.75, 0.82, 0.88, 0.
 _RARE = (0.03, 0.06, 0.1, 0.2, 0.3)  # probabilities that other tokens were drawn with, borders between kinds
 _OTHER_DRAWN = (0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 _WEIGHT = 0.05  # of what the user's texts suggest, before anything was seen
-_BESIDE_CERTAIN = (0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of other tokens, borders between kinds
-_BESIDE_CERTAIN_PRIORS = (0.03, 0.06, 0.1, 0.17, 0.25)
-_BESIDE_DRAWN = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
-_BESIDE_DRAWN_PRIORS = (0.02, 0.03, 0.06, 0.1, 0.14, 0.22, 0.35)
+_BESIDE_CERTAIN = (0.005, 0.02, 0.05, 0.1, 0.2, 0.3)  # probabilities of other tokens, borders between kinds
+_BESIDE_CERTAIN_PRIORS = (0.01, 0.03, 0.06, 0.1, 0.17, 0.25)
+_BESIDE_DRAWN = (0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+_BESIDE_DRAWN_PRIORS = (0.01, 0.02, 0.03, 0.06, 0.1, 0.14, 0.22, 0.35)
 _PRIORS = (
     *_CERTAIN,
     *[_WEIGHT] * NUM_KINDS,
