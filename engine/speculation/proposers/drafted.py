@@ -57,10 +57,9 @@ class DrafterProposer(SuppliedProposer):
     """One drafter for one target.
 
     It drafts until as many tokens as may be checked are begun: whether the last one would grow is not worth another
-    step. Greedy drafts are the drafter's likeliest path and count as certain; where rows are cheap, alternatives that
-    are almost as likely branch off it. Sampled drafts carry their path and its distributions, drawn from what the
-    target could write. The chance of a token is the share of accepted guesses among those for which the drafter's
-    likeliest token had a similar probability.
+    step. Drafts that must be certain are the drafter's likeliest path; others carry their path and its distributions,
+    each token drawn from what the target could write, or taken as certain where that is likelier to be accepted. Where
+    rows are cheap, other tokens that are almost as likely branch off. `guesses.py` says how likely each is accepted.
     """
 
     origin = DRAFTER
