@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from engine.speculation.drafter.interface import Drafter, LogitRow
 from engine.speculation.drafter.timing import measure_step
 from engine.speculation.native import rows
@@ -256,15 +258,22 @@ class DrafterProposer(SuppliedProposer):
         return own if found is None else blended(own, found, self._learned.weight(found.kind))
 
     def _decided(
-        self, outlook: DraftOutlook, allowed: LogitRow, context: Context, worth: Worth, inner: Collection[int] = ()
+        self, outlook: DraftOutlook, mask: LogitRow, context: Context, worth: Worth, inner: Collection[int] = ()
     ) -> tuple[Guess, Distribution] | None:
-        """The guess at the next place of the draft, and what it was truly taken from, where it may be drawn; None if it
-        is not worth checking. `allowed`: the logits, of what may be drafted."""
+        """The guess at the next place of the draft, and what it was truly taken from, where it may be drawn; None if
+        nothing may be, or it is not worth checking. What has a `mask` of 0 may be drafted, and what is `inner`."""
         if self._drafting[0] is not context.sampling:
             self._drafting = context.sampling, drafting(context.sampling)
-        proposed = make_distribution(allowed, self._drafting[1], ())
-        likeliest = int(proposed.ids[0])
-        guess = self._judged_guess(outlook, likeliest, proposed, inner)
+        ids, logits = rows.largest(outlook.logits, _MOST_CANDIDATES)
+        may_be = mask[ids] == 0
+        if inner:
+            may_be |= np.array([token in inner for token in ids.tolist()])
+        ids, logits = ids[may_be], logits[may_be]
+        if not len(ids):
+            return None
+        among = make_distribution(logits, self._drafting[1], ())
+        proposed = Distribution(ids[among.ids], among.probabilities)
+        guess = self._judged_guess(outlook, int(proposed.ids[0]), proposed, inner)
         return self._learned.decide(guess, context.dice) if self._is_worth_checking(guess, worth) else None
 
     def _judged_guess(

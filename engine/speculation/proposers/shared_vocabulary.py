@@ -48,7 +48,6 @@ class SharedVocabularyDrafter(DrafterProposer):
         texts = _texts(target)
         # Added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
         self._mask = np.zeros(len(pieces), np.float32)
-        self._allowed = np.empty_like(self._mask)  # the logits of one step with it; new memory would take longer
         for token, piece in enumerate(pieces):
             if not piece or token >= len(texts) or texts[token] != piece:
                 self._mask[token] = -np.inf
@@ -89,8 +88,7 @@ class SharedVocabularyDrafter(DrafterProposer):
         distributions: list[Distribution] = []
         while not self._mask[own.likeliest]:  # the drafter would end the reply here
             outlook = self._outlook(own, partial(self._hopes, context, tokens))
-            allowed = np.add(outlook.logits, self._mask, out=self._allowed)
-            decided = self._decided(outlook, allowed, context, worth)
+            decided = self._decided(outlook, self._mask, context, worth)
             if decided is None:
                 break
             guess, distribution = decided

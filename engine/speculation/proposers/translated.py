@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from engine.speculation.drafter.interface import Drafter, DrafterVocabulary, LogitRow
+from engine.speculation.drafter.interface import Drafter, DrafterVocabulary
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.native import rows
 from engine.speculation.numerics.acceptance import masses_of
@@ -58,7 +58,6 @@ class TranslatedDrafter(DrafterProposer):
         super().__init__(drafter, label)
         self._trie = self._taught = trie  # in use; what the cache has taught
         self._plain: StringTrie | None = None  # an untaught one, once it is needed
-        self._masked_logits = np.empty_like(trie.root_mask)  # of one step; new memory would take longer
         self._cache = cache
         self._store = store
         self._offered: deque[tuple[StringTrie, NgramCache, StoreNgrams]] = deque(maxlen=1)
@@ -198,11 +197,8 @@ class TranslatedDrafter(DrafterProposer):
                 break
             node = translation.node
             outlook = self._outlook(own, partial(self._hopes, context, translation))
-            masked = self._masked(outlook.logits, node)
-            if masked is None:
-                break
             inner = {} if node is self._trie.root else node.children  # these would make the open token longer
-            decided = self._decided(outlook, masked, context, worth, inner)
+            decided = self._decided(outlook, self._trie.root_mask, context, worth, inner)
             if decided is None:
                 break
             guess, distribution = decided
@@ -266,15 +262,6 @@ class TranslatedDrafter(DrafterProposer):
 
     def _most_steps(self, limit: int) -> int:
         return min(limit * _MOST_STEPS_PER_TOKEN, self._drafter.max_held - len(self._held))
-
-    def _masked(self, logits: LogitRow, node: TrieNode) -> LogitRow | None:
-        """The logits of those tokens that begin a string or go on with the open one, minus infinity for all others;
-        None when there are none."""
-        masked = np.add(logits, self._trie.root_mask, out=self._masked_logits)
-        if node is not self._trie.root:
-            inner = np.fromiter(node.children, np.int64, len(node.children))
-            masked[inner] = logits[inner]
-        return masked if masked.max() > -np.inf else None
 
 
 def _likeliest(outlook: DraftOutlook, node: TrieNode) -> int:
