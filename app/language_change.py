@@ -11,6 +11,7 @@ from app.main_window import MainWindow
 from app.startup.first_paint import wait_for_first_paint
 from app.text.languages import chosen_language
 from app.text.translation import Translators
+from app.widgets.toast import Toast
 from app.wiring import WiredWindow
 
 SETTING = "language"
@@ -31,6 +32,7 @@ class LanguageChange(QObject):
         super().__init__(wired)
         self._wired = wired
         self._translators = translators
+        self._no_font: Toast | None = None  # keeps nobody from leaving a language that cannot be read
         # Not at once: the field that the language was chosen in is at work, and will be gone.
         self._soon = QTimer(self, singleShot=True)
         self._soon.timeout.connect(self._change)
@@ -62,7 +64,7 @@ class LanguageChange(QObject):
         wired = self._wired
         if wired.window.is_busy or wired.bridge.is_at_work or any(each.is_at_work for each in wired.parts):
             return self.tr("The language will change when the current task is finished.")
-        if any(toast.awaits_user for toast in wired.window.toasts.shown):
+        if any(toast.awaits_user and toast is not self._no_font for toast in wired.window.toasts.shown):
             return self.tr("The language will change when the note above the message box is closed.")
         if QApplication.activeModalWidget() is not None or any(map(self._is_in_the_way, self._windows())):
             return self.tr("The language will change when Slipstream's other windows are closed.")
@@ -93,4 +95,4 @@ class LanguageChange(QObject):
         language = self._translators.language
         letters = _LETTERS.get(language.code)
         if letters is not None and not QFontDatabase.families(letters):
-            self._wired.window.toasts.show_error(_NO_FONT.format(language=language.own_name))
+            self._no_font = self._wired.window.toasts.show_error(_NO_FONT.format(language=language.own_name))

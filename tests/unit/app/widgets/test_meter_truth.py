@@ -36,7 +36,7 @@ from tests.unit.app.wordings import normal, told
 NOVEL = "".join(Random(5).choices([chr(code) for code in range(33, 127)], k=220))  # hardly two letters come twice
 LINES = "red fox\nblue hen\n" * 14
 MIXED = NOVEL[:90] + LINES[:60] + NOVEL[90:140] + LINES[:40]
-SPRINKLED = "".join(f"{NOVEL[start : start + 20]}red " for start in range(0, 220, 20))
+SPRINKLED = "".join(f"{NOVEL[start : start + 20]}red a" for start in range(0, 220, 20))
 CHEAP, MIDDLING, DEAR = {1: 0.05, 16: 0.07}, {1: 0.05, 2: 0.075, 16: 0.2}, {1: 0.05, 16: 1.0}
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 
