@@ -370,9 +370,10 @@ def test_where_there_is_no_memory_it_is_tried_again_after_the_next_reply(home: H
     home.wait()
     assert not home.learning._may_self_distil
     home.trouble = None
+    home.heard.clear()  # it may have been tried more than once
     home.say("Why?", first.conversation_id)
     home.wait()
-    assert home.hears(False, times=2)
+    assert home.hears(False)
     assert home.num_kept > 0
 
 
