@@ -36,19 +36,13 @@ class AcceptanceHead:
         mine, known = self._losses
         return self._num_seen >= _FEWEST and mine < known * (1 - _MARGIN)
 
-    @property
-    def gain(self) -> float:
-        """The share of the loss that it saves."""
-        mine, known = self._losses
-        return 1 - mine / known if known else 0.0
-
     def chance(self, features: Sequence[float]) -> float:
         odds = sum([weight * feature for weight, feature in zip(self._weights, features, strict=False)])
-        return _bounded(1 / (1 + math.exp(-min(max(odds + self._weights[-1], -20.0), 20.0))))
+        return _chance_of(odds + self._weights[-1])
 
     def note(self, features: Sequence[float], accepted: float) -> None:
         """Learns from a guess; `accepted`: whether it was, or how likely that was."""
-        mine, known = self.chance(features), _bounded(1 / (1 + math.exp(-features[0])))
+        mine, known = self.chance(features), _chance_of(features[0])
         self._num_seen += 1
         for place, chance in enumerate((mine, known)):
             loss = -accepted * math.log(chance) - (1 - accepted) * math.log(1 - chance)
@@ -73,6 +67,10 @@ def odds_of(chance: float) -> float:
     """The logarithm of the odds, within bounds."""
     chance = _bounded(chance)
     return math.log(chance / (1 - chance))
+
+
+def _chance_of(odds: float) -> float:
+    return _bounded(1 / (1 + math.exp(-min(max(odds, -20.0), 20.0))))
 
 
 def _bounded(chance: float) -> float:

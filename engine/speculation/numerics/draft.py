@@ -127,6 +127,11 @@ class Draft:
         return (*self.before.parts, *own) if self.before else tuple(own)
 
     @property
+    def own_origins(self) -> tuple[str, ...]:
+        """Who guessed each of the tokens after `before`."""
+        return self.origins or (self.proposer,) * (len(self.tokens) - self.num_before)
+
+    @property
     def proposers(self) -> frozenset[str]:
         return frozenset({self.proposer}) | (self.before.proposers if self.before else frozenset())
 
@@ -170,11 +175,10 @@ class Draft:
                 return replace(before, **{name: getattr(self, name) for name in _COSTS})
         stands: list[bool] = []  # whether a token may follow the one at that place
         kept: list[int] = []
-        num_fixed = self.num_fixed if self.path else 0
         for place, parent in enumerate(self.parents or chain(len(self.tokens))):
             is_reached = parent < 0 or stands[parent]
             stands.append(is_reached and allows(self.line(place)))
-            if stands[-1] or (is_reached and self.num_before <= place < num_fixed):
+            if stands[-1] or (is_reached and self.num_before <= place < self.num_fixed):
                 kept.append(place)
         return self if len(kept) == len(self.tokens) else self._of(kept)
 
@@ -197,7 +201,7 @@ class Draft:
         num_trunk, num_more = self.num_trunk, len(more.tokens)
         if self.path is None and num_trunk == len(self.tokens):
             return replace(more.after(self), **{name: getattr(self, name) for name in _COSTS})
-        own = self.origins or (self.proposer,) * (len(self.tokens) - self.num_before)
+        own = self.own_origins
         num_own = num_trunk - self.num_before
         parents = self.parents or chain(len(self.tokens))
         branches = (parent + num_more * (parent >= num_trunk) for parent in parents[num_trunk:])
@@ -229,12 +233,11 @@ class Draft:
                 chances.append(chance * max(0.0, left[at]))
                 left[at] -= chances[-1]
             found.append(places[at, token])
-        own = self.origins or (self.proposer,) * (len(self.tokens) - self.num_before)
         return replace(
             self,
             tokens=tuple(tokens),
             chances=tuple(chances),
-            origins=(*own, *[other.proposer] * (len(tokens) - len(self.tokens))),
+            origins=(*self.own_origins, *[other.proposer] * (len(tokens) - len(self.tokens))),
             parents=as_parents(parents),
         )
 

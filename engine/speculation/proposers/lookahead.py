@@ -211,14 +211,13 @@ class Window:
                 place = grown(place, level[column])
             self._ends.append(place)
         num_new = len(tokens) - len(draft.tokens)
-        own = draft.origins or (draft.proposer,) * (len(draft.tokens) - draft.num_before)
         return replace(
             draft,
             tokens=tuple(tokens),
             chances=(*draft.chances, *[0.0] * num_new),
             parents=as_parents(parents),
             proposer=draft.proposer or key,
-            origins=(*own, *[key] * num_new),
+            origins=(*draft.own_origins, *[key] * num_new),
         )
 
     def refine(self, wanted: Mapping[int, int], num_written: int) -> None:
