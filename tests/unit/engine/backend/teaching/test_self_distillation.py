@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.backend.storage import Repository
@@ -24,7 +25,7 @@ from engine.values.learned import VerifiedReply
 from engine.values.orders import Send
 from engine.values.targets import LoadOrder
 from tests.fakes.parallel_target import FakeParallelTarget, RowAfter, babbles, surely
-from tests.fakes.target import FakeTarget, says
+from tests.fakes.target import END, PIECES, FakeTarget, says
 from tests.unit.engine.backend.chats.test_chat_service import Desk
 
 PATIENCE_S = 30.0
@@ -413,6 +414,7 @@ def test_the_learner_has_it_after_a_restart_and_until_its_chat_is_deleted(home: 
 
 
 def test_prompts_are_sampled_as_their_chat_and_never_greedily(home: Home) -> None:
+    home.row_after = lambda tokens: np.where(np.arange(len(PIECES)) == END, -np.inf, babbles(tokens))  # none is short
     home.start()
     home.say("Hi there")
     chat = home.repository.create_conversation("own", "", sampling=OwnSampling(temperature=0.3, max_tokens=5))
