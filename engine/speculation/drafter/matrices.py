@@ -127,7 +127,7 @@ class _Packed(ABC):
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
         rows = rows.to(torch.bfloat16)
-        if len(rows) > _FEW_ROWS and _spreads():
+        if len(rows) > _FEW_ROWS and multiplies_bfloat16():
             filled = functional.pad(rows, (0, 0, 0, _rounded_up(len(rows)) - len(rows)))
             product = self._product_of_many(filled)[: len(rows)]
         else:
@@ -145,7 +145,7 @@ class _Packed(ABC):
 
     @abstractmethod
     def _product_of_many(self, rows: torch.Tensor) -> torch.Tensor:
-        """Does the same in less time where there are many rows and `_spreads()` holds."""
+        """Does the same in less time where there are many rows and `multiplies_bfloat16()` holds."""
 
 
 class Int8Matrix(_Packed):
@@ -303,7 +303,7 @@ def _rounded_at_random(wanted: torch.Tensor, scales: torch.Tensor, bias: torch.T
 
 
 @cache
-def _spreads() -> bool:
+def multiplies_bfloat16() -> bool:
     """True if this CPU multiplies many rows fastest in bfloat16."""
     return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 

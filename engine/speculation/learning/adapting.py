@@ -2,8 +2,8 @@
 
 The pass is that of `drafter.model`, for one sequence at a time. To save memory, gradients are computed layer by layer,
 each of which runs a second time, and the widest matrix takes a few rows at a time: only the states between layers stay.
-Products run in bfloat16; the adapter is float32. `check` is called between the matrices, forwards and backwards, and
-may raise to end a pass early.
+The frozen weights are bfloat16, the adapter is float32. `check` is called within and between the matrices, forwards and
+backwards, and may raise to end a pass early.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrices, matrix_sizes
+from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
 from engine.speculation.drafter.model import LlamaWeights, rope_tables
 from engine.speculation.drafter.shape import LlamaShape
+from engine.speculation.learning.frozen import Check as Check
+from engine.speculation.learning.frozen import FrozenMatrices
 from engine.values.memory import return_free_memory
 
-Check = Callable[[], None]
 RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # from logits, float32 [rows, outputs], and which rows
 
-_HEAD_ROWS = 16  # of the product with the head, by far the widest matrix, at a time; a pass can end between them
+# Rows of logits at a time, and how many numbers they may be: what is made of them happens between two checks.
+_MOST_ROWS, _MOST_LOGITS = 32, 1 << 21
 # Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
 # megabytes for each length of a sequence.
 _LENGTH_STEP = 64
@@ -49,10 +51,9 @@ class AdaptedModel:
         """Begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: the
         matrices that are added to, by default all."""
         self.shape = shape
+        self.rows_at_once = max(1, min(_MOST_ROWS, _MOST_LOGITS // shape.outputs))  # of logits
         self._weights = weights
-        self._matrices = dict(matrices(weights))
-        self._dense: dict[str, torch.Tensor] = {}  # made when they are needed
-        self._biases = {name: None if each.bias is None else _plain(each.bias) for name, each in self._matrices.items()}
+        self._frozen = FrozenMatrices(shape, weights)
         self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
         self._final_norm = _plain(weights.final_norm)
         generator = torch.Generator().manual_seed(seed)
@@ -99,7 +100,7 @@ class AdaptedModel:
 
     def rest(self) -> None:
         """Frees most of the memory until the next pass."""
-        self._dense.clear()
+        self._frozen.clear()
 
     @torch.no_grad()
     def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
@@ -109,8 +110,8 @@ class AdaptedModel:
 
     def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        padded = functional.pad(states, (0, 0, 0, -len(states) % _HEAD_ROWS))
-        parts = [self._times("head", part, check) for part in torch.split(padded, _HEAD_ROWS)]
+        padded = functional.pad(states, (0, 0, 0, -len(states) % self.rows_at_once))
+        parts = [self._times("head", part, check) for part in torch.split(padded, self.rows_at_once)]
         return torch.cat(parts)[: len(states)]
 
     def gradients(
@@ -122,8 +123,8 @@ class AdaptedModel:
             *entered, last = self._run(tokens, check)
         total, upstream = 0.0, torch.zeros_like(last)
         found = [torch.zeros_like(parameter) for parameter in self._of_layer(self.shape.num_layers)]
-        for start in range(0, len(places), _HEAD_ROWS):
-            rows = places[start : start + _HEAD_ROWS]
+        for start in range(0, len(places), self.rows_at_once):
+            rows = places[start : start + self.rows_at_once]
             states = last[rows].requires_grad_()
             logits = self.logits(self._norm(states, self._final_norm), check)
             value = loss(logits, slice(start, start + len(rows)))
@@ -170,22 +171,12 @@ class AdaptedModel:
         gate, up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check).chunk(2, 1)
         return states + self._times(f"{number}.down", functional.silu(gate) * up, check)
 
-    def _frozen(self, name: str) -> torch.Tensor:
-        """bfloat16 [outputs, inputs]"""
-        if name not in self._dense:
-            self._dense[name] = self._matrices[name].dense().to(torch.bfloat16)
-        return self._dense[name]
-
     def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
 
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
-        part, bias = self._parts.get(name), self._biases[name]
-        rows = _Checked.apply(rows, check)  # type: ignore[no-untyped-call]
-        product = (rows.to(torch.bfloat16) @ self._frozen(name).t()).to(torch.float32)
-        if part is not None:
-            product = product + (rows @ part.down.t()) @ part.up.t()
-        return product if bias is None else product + bias
+        product, part = self._frozen.times(name, rows, check), self._parts.get(name)
+        return product if part is None else product + (rows @ part.down.t()) @ part.up.t()
 
     def _attend(self, heads: torch.Tensor) -> torch.Tensor:
         shape, size = self.shape, len(heads)

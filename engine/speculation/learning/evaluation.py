@@ -16,8 +16,6 @@ from engine.speculation.learning.remembered import NOT_COPIED, Remembered
 from engine.speculation.learning.samples import LabelTable, Sample
 from engine.speculation.numerics.habits import SURE_ALONE
 
-_ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
-
 
 @dataclass(frozen=True, slots=True)
 class Hits:
@@ -67,9 +65,9 @@ def chances(
     places = np.arange(sample.reply_start, len(sample.tokens))
     states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
     found = np.zeros(len(places))
-    for start in range(0, len(places), _ROWS):
-        part = places[start : start + _ROWS]
-        rows = slice(start, start + _ROWS)
+    for start in range(0, len(places), model.rows_at_once):
+        part = places[start : start + model.rows_at_once]
+        rows = slice(start, start + model.rows_at_once)
         logits = _blended(model.logits(states[rows], check), remembered.tokens[rows], remembered.masses[rows])
         written = torch.from_numpy(sample.tokens[part].astype(np.int64))[:, None]
         if temperature == 0:

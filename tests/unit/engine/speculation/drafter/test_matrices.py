@@ -130,7 +130,7 @@ def test_prompts_of_many_lengths_are_multiplied_in_few_numbers_of_rows(
         seen.add(len(rows))
         return product(rows, weight)
 
-    monkeypatch.setattr(matrices, "_spreads", lambda: True)
+    monkeypatch.setattr(matrices, "multiplies_bfloat16", lambda: True)
     monkeypatch.setattr(torch, "mm", mm)
     rows = torch.randn(512, 96)
     whole = matrix.times(rows).float()

@@ -156,7 +156,7 @@ class Enough(Exception):
     pass
 
 
-@pytest.mark.parametrize("calls", [1, 16, 20, 28, 60])
+@pytest.mark.parametrize("calls", [1, 16, 20, 28, 50])
 def test_a_pass_can_be_ended_early_and_leaves_nothing_behind(
     make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter], calls: int
 ) -> None:
@@ -176,6 +176,6 @@ def test_a_pass_can_be_ended_early_and_leaves_nothing_behind(
         run()
     assert all(parameter.grad is None for parameter in model.parameters)
     run()
-    assert count - calls == 3 * 5 + 4 * 3 + 3 * (1 + 5 + 5), (
-        "3 layers; 4 parts of the head there, and back after another check; 3 layers again"
+    assert count - calls == 3 * 5 + 2 * 3 + 3 * (1 + 5 + 5), (
+        "3 layers; 2 parts of the head there, and back after another check; 3 layers again"
     )
