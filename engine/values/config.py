@@ -404,11 +404,25 @@ class LearningSettings:
     self_distils: bool = True  # whether the target answers earlier prompts again while no reply is awaited
     self_distillation_minutes: Annotated[
         int,
-        Parameter("Minutes of an hour", 1, 30, about="At most so long in any hour; the computer is busy meanwhile."),
+        Parameter("Minutes of an hour", 1, 60, about="At most so long in any hour; the computer is busy meanwhile."),
     ] = 3
+    # Until the drafter has read so many of a target's tokens, that answers shipped prompts, too
+    self_distillation_tokens: Annotated[int, Parameter("Tokens to practise", 0, 1_000_000_000)] = 0
+    self_distils_at_night: bool = False  # and at no other time
+    night_begins: Annotated[int, Parameter("From", 0, 23, about="In full hours, local time.", unit="h")] = 22
+    night_ends: Annotated[int, Parameter("Until", 0, 23, about="In full hours, local time.", unit="h")] = 7
 
     def __post_init__(self) -> None:
         check_parameters(self)
+
+    @property
+    def night_hours(self) -> int:
+        return (self.night_ends - self.night_begins) % 24 or 24
+
+    def may_self_distil_at(self, hour: int) -> bool:
+        """True if it is wanted at that hour of the day."""
+        is_night = (hour - self.night_begins) % 24 < self.night_hours
+        return self.self_distils and (is_night or not self.self_distils_at_night)
 
 
 @dataclass(frozen=True, slots=True)

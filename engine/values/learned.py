@@ -52,7 +52,7 @@ class Lesson:
     """A stored reply that a drafter learns from."""
 
     message_id: int  # of the reply; negative: minus its number in self-distillation, as it is no message
-    conversation_id: int
+    conversation_id: int  # negative for the reply to a shipped prompt: it belongs to none, so it has one of its own
     created_at: datetime
     # What it answers, as rendered: the system prompt if there is one, then the branch down to the reply's parent
     turns: tuple[ChatTurn, ...]
@@ -61,12 +61,22 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """A prompt of a stored chat that may be answered again."""
+    """A prompt that may be answered to be learned from: one of a stored chat again, or a shipped one."""
 
-    message_id: int  # of the prompt
-    conversation_id: int
+    message_id: int | None  # of the prompt; None: it is shipped
+    conversation_id: int | None
     turns: tuple[ChatTurn, ...]  # the system prompt if there is one, then the branch down to the prompt
     sampling: OwnSampling  # of its chat
+    number: int = 0  # of a shipped one: how many are before it
+
+
+@dataclass(frozen=True, slots=True)
+class SelfDistilledRead:
+    """How much of its target's self-distilled replies a drafter has read."""
+
+    until: int = 0  # the `message_id` of the last one, which is negative
+    num_tokens: int = 0  # in all, of the target; those of replies that are no longer stored included
+    num_unread: int = 0  # tokens that are stored and follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +244,7 @@ class LearnedSummary:
     num_bytes: Mapping[str, int] = field(default_factory=dict)  # of the store, by vocabulary
     since: Mapping[str, datetime] = field(default_factory=dict)  # of the oldest lesson or adapter, by vocabulary
     self_distilled: Mapping[str, int] = field(default_factory=dict)  # replies, by vocabulary
+    self_distilled_read: Mapping[FingerprintPair, int] = field(default_factory=dict)  # tokens, see SelfDistilledRead
     benefits: Mapping[FingerprintPair, PairBenefit] = field(default_factory=dict)
     used_here: frozenset[str] = frozenset()  # vocabularies of targets that were loaded here
     scored: Mapping[FingerprintPair, int] = field(default_factory=dict)  # replies, each before it was learned from

@@ -23,7 +23,7 @@ from engine import EngineConfig, SamplingSettings, TargetSettings
 from engine.backend.storage import Repository
 from engine.backend.teaching import self_distillation
 from engine.backend.teaching.learning_service import LearningService
-from engine.backend.teaching.self_distillation import CONTEXT_SIZE, MOST_SELF_DISTILLED, TargetAtHand, num_slots
+from engine.backend.teaching.self_distillation import CONTEXT_SIZE, TargetAtHand, num_slots
 from engine.loading import load_target, open_beside
 from engine.speculation.drafter.choice import built_in_source
 from engine.speculation.model.interface import ParallelTarget, Target
@@ -78,11 +78,11 @@ class Desk:
 
     @property
     def num_kept(self) -> int:
-        return len(self.repository.load_self_distilled(self.target.vocabulary.fingerprint, MOST_SELF_DISTILLED))
+        return len(self.repository.load_self_distilled(self.target.vocabulary.fingerprint, 1000))
 
     @property
     def num_tokens(self) -> int:
-        kept = self.repository.load_self_distilled(self.target.vocabulary.fingerprint, MOST_SELF_DISTILLED)
+        kept = self.repository.load_self_distilled(self.target.vocabulary.fingerprint, 1000)
         return sum(len(lesson.reply.tokens) for lesson in kept)
 
     def begin(self) -> None:

@@ -62,6 +62,7 @@ class Due(IntFlag):
     CHATS = 2  # in the copies: rows that `ErasureRow` names
     LEARNED = 4  # in the copies: all that was learned
     FOLDER = 8  # whatever else may hold a user's words, the copies as a whole among it
+    SELF_DISTILLED = 16  # in the copies: all replies of that kind
 
 
 class Postponed(Exception):
@@ -162,10 +163,11 @@ def _erase_in_copy(
                     connection.execute("DELETE FROM conversations WHERE id = ?", (number,)).close()
                 else:
                     _empty_message(connection, number, present)
-        if Due.LEARNED in due:
-            for row in rows_holding(Holds.LEARNED):
-                if row.__tablename__ in present:
-                    connection.execute(f"DELETE FROM {row.__tablename__}").close()
+        emptied = rows_holding(Holds.LEARNED) if Due.LEARNED in due else []
+        emptied += [SelfDistilledRow] if Due.SELF_DISTILLED in due else []
+        for row in emptied:
+            if row.__tablename__ in present:
+                connection.execute(f"DELETE FROM {row.__tablename__}").close()
         if connection.total_changes:
             connection.execute(f"PRAGMA user_version = {int(Due.PAGES)}").close()
         connection.execute("COMMIT").close()

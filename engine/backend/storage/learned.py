@@ -11,16 +11,19 @@ from engine.backend.storage import adapters, scores, whole
 from engine.backend.storage.erasing import Due, delete_all
 from engine.backend.storage.history import add_learning, read_history
 from engine.backend.storage.lessons import (
+    count_exercises,
+    note_read,
     read_exercise,
     read_exercises,
     read_lessons,
+    read_progress,
     read_self_distilled,
     write_lesson,
     write_self_distilled,
 )
 from engine.backend.storage.ngrams import read_ngrams, write_ngrams
 from engine.backend.storage.recall import read_missing, read_recall, write_recall
-from engine.backend.storage.schema import Holds, MessageRow, rows_holding
+from engine.backend.storage.schema import Holds, MessageRow, SelfDistilledRow, rows_holding
 from engine.backend.storage.transactions import SHORT_PATIENCE_S, Transactions
 from engine.values.errors import AdapterUnusable, ConversationMissing
 from engine.values.history import History
@@ -36,6 +39,7 @@ from engine.values.learned import (
     Lesson,
     NgramRecord,
     RecallText,
+    SelfDistilledRead,
     VerifiedReply,
 )
 
@@ -115,19 +119,45 @@ class LearnedRepository(Transactions):
         with self._reading() as connection:
             return read_exercises(connection, fingerprint, num_prompts, most_answers)
 
-    def save_self_distilled(self, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int) -> Lesson:
-        """Stores a self-distilled reply, and returns it as `load_self_distilled` will; of more than `most` in this
-        vocabulary the oldest go. Raises ConversationMissing when the turns that it answers are not in the store as they
-        were, and ValueError for an invalid reply."""
-        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
-            if read_exercise(connection, exercise.message_id) != exercise:
-                raise ConversationMissing("This message no longer exists.")
-            return write_self_distilled(connection, fingerprint, exercise, reply, most)
-
-    def load_self_distilled(self, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-        """Loads self-distilled replies as `load_lessons` loads lessons."""
+    def count_exercises(self, fingerprint: str) -> int:
+        """How many of the shipped exercises the target has gone through; more than there are when it began again."""
         with self._reading() as connection:
-            return read_self_distilled(connection, fingerprint, most)
+            return count_exercises(connection, fingerprint)
+
+    def save_self_distilled(
+        self, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most_tokens: int
+    ) -> Lesson:
+        """Stores a self-distilled reply, and returns it as `load_self_distilled` will. Replies to messages and those to
+        shipped prompts have room for `most_tokens` each in this vocabulary; the oldest go. Raises ConversationMissing
+        when the turns that it answers are not in the store as they were, and ValueError for an invalid reply."""
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            if exercise.message_id is not None and read_exercise(connection, exercise.message_id) != exercise:
+                raise ConversationMissing("This message no longer exists.")
+            return write_self_distilled(connection, fingerprint, exercise, reply, most_tokens)
+
+    def load_self_distilled(self, fingerprint: str, most: int, after: int | None = None) -> tuple[Lesson, ...]:
+        """Loads self-distilled replies as `load_lessons` loads lessons. With `after`, the `message_id` of one of them
+        or 0: the next ones after it, instead of the latest."""
+        with self._reading() as connection:
+            return read_self_distilled(connection, fingerprint, most, after)
+
+    def self_distilled_read(self, target_fingerprint: str, drafter_fingerprint: str) -> SelfDistilledRead:
+        """How much of them this drafter has read."""
+        with self._reading() as connection:
+            return read_progress(connection, (target_fingerprint, drafter_fingerprint))
+
+    def note_self_distilled_read(self, target_fingerprint: str, drafter_fingerprint: str, lesson: Lesson) -> None:
+        """Counts a self-distilled reply as read by this drafter; one that is counted already, or is older than one that
+        is, counts no more."""
+        with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
+            pair, num_tokens = (target_fingerprint, drafter_fingerprint), len(lesson.reply.tokens)
+            note_read(connection, pair, -lesson.message_id, num_tokens)
+
+    def erase_self_distilled(self) -> None:
+        """Removes all self-distilled replies for good; `finish_erasure` is to follow. What was learned from them stays,
+        and how much was read."""
+        with self._writing() as connection:
+            delete_all(connection, [SelfDistilledRow], Due.PAGES | Due.SELF_DISTILLED)
 
     def save_adapter(
         self,

@@ -15,16 +15,23 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from engine.backend.storage.columns import read_time, thoughts_from, upsert
 from engine.backend.storage.connections import raw_rows
 from engine.backend.storage.recall import id_of
-from engine.backend.storage.schema import ConversationRow, LessonRow, MessageRow, SelfDistilledRow, VocabularyRow
+from engine.backend.storage.schema import (
+    ConversationRow,
+    LessonRow,
+    MessageRow,
+    SelfDistilledReadRow,
+    SelfDistilledRow,
+    VocabularyRow,
+)
 from engine.backend.storage.texts import encodable
 from engine.values.config import OwnSampling
 from engine.values.conversations import ChatTurn, Role
-from engine.values.learned import Exercise, Lesson, VerifiedReply
+from engine.values.learned import Exercise, FingerprintPair, Lesson, SelfDistilledRead, VerifiedReply
 from engine.values.prompts import with_names
 from engine.values.replies import joined_thoughts
 
@@ -39,17 +46,18 @@ _LATEST_SHARE = 4  # one in this many is among the latest, which all stay
 
 # SQLite holds any kind of value in any column, whatever the schema says, so damaged rows are left out here.
 _READ = f"""
-SELECT {{number}}, conversations.id, {{made}}, {{answered}}, {{table}}.system_prompt,
-temperature, width, tokens, law_tokens, law_logs FROM {{table}} JOIN messages ON messages.id = {{table}}.message_id
-JOIN conversations ON conversations.id = messages.conversation_id
-WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND conversations.deleted_at IS NULL
+SELECT {{number}}, conversations.id, {{made}}, {{answered}}, {{prompt}}, {{table}}.system_prompt,
+temperature, width, tokens, law_tokens, law_logs FROM {{table}} LEFT JOIN messages ON messages.id = {{table}}.message_id
+LEFT JOIN conversations ON conversations.id = messages.conversation_id
+WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND {{follows}}
+AND (typeof({{prompt}}) = 'text' OR conversations.id IS NOT NULL) AND conversations.deleted_at IS NULL
 AND typeof({{table}}.system_prompt) = 'text' AND typeof({{made}}) = 'text'
 AND typeof(temperature) = 'real' AND temperature BETWEEN 0 AND {_HIGHEST}
 AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
-ORDER BY {{latest}} DESC LIMIT ?
+ORDER BY {{order}} LIMIT ?
 """
 # All branches at once: UNION takes a message that many lessons share, or that is in a cycle, only once.
 _BRANCHES = """
@@ -64,17 +72,22 @@ JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 _LESSONS = {
     "table": "lessons",
     "number": "lessons.message_id",
-    "latest": "lessons.message_id",
+    "prompt": "NULL",
+    "follows": "lessons.message_id > ?",
+    "order": "lessons.message_id DESC",
     "made": "messages.created_at",
     "answered": "messages.parent_id",
 }
 _SELF_DISTILLED = {
     "table": "practice",
     "number": "-practice.id",
-    "latest": "practice.id",
+    "prompt": "practice.prompt",
+    "follows": "practice.id > -?",
+    "order": "practice.id DESC",
     "made": "practice.created_at",
     "answered": "practice.message_id",
 }
+_IN_ORDER = _SELF_DISTILLED | {"order": "practice.id"}
 _PROMPT_NOW = (
     select(ConversationRow.system_prompt)
     .join(MessageRow, MessageRow.conversation_id == ConversationRow.id)
@@ -113,30 +126,58 @@ JOIN branch ON branch.id = messages.id WHERE typeof(messages.text) = 'text'
 AND length(CAST(messages.text AS BLOB)) <= {_MOST_SELF_DISTILLED_BYTES}
 """
 
+# Those of messages and shipped ones apart: neither makes room for the other.
+_REMOVE_OLDEST = f"""
+DELETE FROM practice WHERE id IN (SELECT id FROM (
+    SELECT id, sum(length(tokens) / {_TOKEN_BYTES}) OVER (ORDER BY id DESC) AS so_far FROM practice
+    WHERE vocabulary_id = ? AND (message_id IS NULL) = ?
+) WHERE so_far > ?)
+"""
+_PROGRESS = """
+SELECT until, num_tokens FROM practice_read
+WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND drafter_fingerprint = ?
+AND typeof(until) = 'integer' AND typeof(num_tokens) = 'integer'
+"""
+_UNREAD = f"""
+SELECT sum(length(tokens) / {_TOKEN_BYTES}) FROM practice
+WHERE vocabulary_id = (SELECT id FROM vocabularies WHERE fingerprint = ?) AND id > ?
+"""
+_NOTE_READ = """
+INSERT INTO practice_read (vocabulary_id, drafter_fingerprint, until, num_tokens) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET until = excluded.until, num_tokens = practice_read.num_tokens + excluded.num_tokens
+WHERE excluded.until > practice_read.until
+"""
+
 
 def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
     """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
     incomplete."""
-    return _read(connection, _LESSONS, fingerprint, most)
+    return tuple(reversed(_read(connection, _LESSONS, fingerprint, most)))
 
 
-def read_self_distilled(connection: Connection, fingerprint: str, most: int) -> tuple[Lesson, ...]:
-    """The latest self-distilled replies, oldest first."""
-    return _read(connection, _SELF_DISTILLED, fingerprint, most)
+def read_self_distilled(connection: Connection, fingerprint: str, most: int, after: int | None) -> tuple[Lesson, ...]:
+    """Self-distilled replies, oldest first: the latest, or those that follow the one whose `message_id` is `after`."""
+    if after is None:
+        return tuple(reversed(_read(connection, _SELF_DISTILLED, fingerprint, most)))
+    return tuple(_read(connection, _IN_ORDER, fingerprint, most, after))
 
 
-def _read(connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None) -> tuple[Lesson, ...]:
+def _read(
+    connection: Connection, names: Mapping[str, str], fingerprint: str, most: int | None, after: int = 0
+) -> list[Lesson]:
     lessons = []
     above = _turns_by_id(raw_rows(connection, _BRANCHES.format_map(names), fingerprint))
-    for message_id, found_in, created_at, parent_id, system_prompt, *values in raw_rows(
-        connection, _READ.format_map(names), fingerprint, -1 if most is None else most
+    for message_id, found_in, created_at, parent_id, prompt, system_prompt, *values in raw_rows(
+        connection, _READ.format_map(names), fingerprint, after, -1 if most is None else most
     ):
         turns = _turns_of(system_prompt, above, message_id, parent_id)
         reply = _reply(*values)
         made = read_time(created_at)
         if turns is not None and reply is not None and made is not None:
-            lessons.append(Lesson(message_id, found_in, made, turns, reply))
-    return tuple(reversed(lessons))
+            if prompt is not None:
+                turns = (*turns, ChatTurn(Role.USER, prompt))
+            lessons.append(Lesson(message_id, message_id if found_in is None else found_in, made, turns, reply))
+    return lessons
 
 
 def _turns_by_id(rows: Iterable[Any]) -> TurnsById:
@@ -221,25 +262,58 @@ def _exercises(connection: Connection, ids: list[int]) -> tuple[Exercise, ...]:
     return tuple(exercises[number] for number in ids if number in exercises)
 
 
+def count_exercises(connection: Connection, fingerprint: str) -> int:
+    """How many shipped ones the target was through with."""
+    known = select(VocabularyRow.num_exercises).where(VocabularyRow.fingerprint == fingerprint)
+    return connection.execute(known).scalar_one_or_none() or 0
+
+
 def write_self_distilled(
-    connection: Connection, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most: int
+    connection: Connection, fingerprint: str, exercise: Exercise, reply: VerifiedReply, most_tokens: int
 ) -> Lesson:
     """Raises ValueError for an invalid reply."""
     row = _row_of(reply)
     vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
-    first, now = exercise.turns[0], datetime.now(UTC)
+    first, now, is_shipped = exercise.turns[0], datetime.now(UTC), exercise.message_id is None
     new = insert(SelfDistilledRow).values(
         vocabulary_id=vocabulary_id,
         message_id=exercise.message_id,
+        prompt=encodable(exercise.turns[-1].text) if is_shipped else None,
         created_at=now,
         system_prompt=encodable(first.text) if first.role is Role.SYSTEM else "",
         **row,
     )
     number = connection.execute(new).lastrowid
-    of_vocabulary = SelfDistilledRow.vocabulary_id == vocabulary_id
-    latest = select(SelfDistilledRow.id).where(of_vocabulary).order_by(SelfDistilledRow.id.desc()).limit(most)
-    connection.execute(delete(SelfDistilledRow).where(of_vocabulary, SelfDistilledRow.id.not_in(latest)))
-    return Lesson(-number, exercise.conversation_id, now, exercise.turns, reply)
+    connection.exec_driver_sql(_REMOVE_OLDEST, (vocabulary_id, is_shipped, most_tokens))
+    if is_shipped:
+        gone_through = func.max(VocabularyRow.num_exercises, exercise.number + 1)
+        of_vocabulary = VocabularyRow.id == vocabulary_id
+        connection.execute(update(VocabularyRow).where(of_vocabulary).values(num_exercises=gone_through))
+    found_in = -number if exercise.conversation_id is None else exercise.conversation_id
+    return Lesson(-number, found_in, now, exercise.turns, reply)
+
+
+def read_progress(connection: Connection, pair: FingerprintPair) -> SelfDistilledRead:
+    found = raw_rows(connection, _PROGRESS, *pair)
+    until, num_tokens = next(iter(found), (0, 0))
+    ((num_unread,),) = raw_rows(connection, _UNREAD, pair[0], until)
+    return SelfDistilledRead(-until, num_tokens, num_unread or 0)
+
+
+def count_read(connection: Connection) -> dict[FingerprintPair, int]:
+    """How many tokens of self-distilled replies each drafter has read of each vocabulary."""
+    read = SelfDistilledReadRow
+    counted = select(VocabularyRow.fingerprint, read.drafter_fingerprint, read.num_tokens).join(
+        VocabularyRow, VocabularyRow.id == read.vocabulary_id
+    )
+    return {(target, drafter): number for target, drafter, number in connection.execute(counted)}
+
+
+def note_read(connection: Connection, pair: FingerprintPair, number: int, num_tokens: int) -> None:
+    """That the drafter has read the reply of that number, once."""
+    fingerprint, drafter = pair
+    vocabulary_id = id_of(connection, VocabularyRow, fingerprint=fingerprint)
+    connection.exec_driver_sql(_NOTE_READ, (vocabulary_id, drafter, number, num_tokens))
 
 
 def forget_self_distilled(connection: Connection, conversation_id: int) -> None:

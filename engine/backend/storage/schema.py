@@ -293,6 +293,7 @@ class VocabularyRow(Base, table="vocabularies", holds=Holds.LEARNED):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     fingerprint: Mapped[str] = mapped_column(unique=True)
+    num_exercises: Mapped[int] = mapped_column(server_default=text("0"))  # shipped ones that its target is through with
 
 
 class RecallRow(Base, table="recall", holds=Holds.LEARNED, num_bytes="length(tokens)", in_key_order=True):
@@ -338,12 +339,13 @@ class LessonRow(Base, table="lessons", holds=Holds.LEARNED, num_bytes=_LESSON_BY
 
 
 class SelfDistilledRow(Base, table="practice", holds=Holds.LEARNED, num_bytes=_LESSON_BYTES, keeps_ids=True):
-    """A reply that the target wrote to a stored prompt again, to be learned from. It is never shown. The columns are
-    those of `LessonRow`."""
+    """A reply that the target wrote to be learned from: to a stored prompt again, or to a shipped one, which may have
+    changed since. It is never shown. The columns are those of `LessonRow`."""
 
     id: Mapped[int] = mapped_column(primary_key=True)
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), index=True)
-    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), index=True)  # the prompt
+    message_id: Mapped[int | None] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), index=True)
+    prompt: Mapped[str | None]  # the shipped one; None: it is a message
     created_at: Mapped[datetime]
     width: Mapped[int]
     tokens: Mapped[bytes]
@@ -351,6 +353,17 @@ class SelfDistilledRow(Base, table="practice", holds=Holds.LEARNED, num_bytes=_L
     law_logs: Mapped[bytes]
     system_prompt: Mapped[str]
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
+
+
+class SelfDistilledReadRow(
+    Base, table="practice_read", holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 16", in_key_order=True
+):
+    """How much of its target's self-distilled replies a drafter has read, those included that are no longer stored."""
+
+    vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
+    drafter_fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    until: Mapped[int]  # the last reply
+    num_tokens: Mapped[int]  # the target's
 
 
 class ScoreRow(

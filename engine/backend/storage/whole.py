@@ -80,6 +80,7 @@ def summarize(connection: Connection) -> LearnedSummary:
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
         self_distilled=lessons.count_self_distilled(connection),
+        self_distilled_read=lessons.count_read(connection),
         benefits=scores.read_benefits(connection),
         scored=scores.count_scores(connection),
     )

@@ -17,7 +17,7 @@ import psutil
 from engine.backend.teaching.era import Era
 from engine.backend.teaching.learning_time import LearningTime
 from engine.backend.teaching.pupil import Forgotten, Outdated, Pupil
-from engine.backend.teaching.self_distillation import OpenBeside, SelfDistillation, TargetAtHand
+from engine.backend.teaching.self_distillation import OpenBeside, SelfDistillation, TargetAtHand, local_hour
 from engine.values.config import LearningSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import ConversationMissing, MendableError
@@ -56,6 +56,7 @@ class LearningService:
         ngrams: Callable[[], NgramMemory] | None = None,
         open_beside: OpenBeside | None = None,
         clock: Callable[[], float] = time.monotonic,
+        hour: Callable[[], int] = local_hour,
     ) -> None:
         """Its thread begins with the first drafter. `ngrams` returns those of the current era. Without `open_beside`
         nothing is self-distilled."""
@@ -65,7 +66,9 @@ class LearningService:
         self._settings = settings
         self._emit = emit
         self._on_battery = on_battery or _on_battery
-        self._self_distillation = SelfDistillation(open_repository, open_beside, self.era, self._on_battery, clock)
+        self._self_distillation = SelfDistillation(
+            open_repository, open_beside, self.era, self._on_battery, clock, hour
+        )
         self._changed = threading.Condition()
         self._drafting: Drafting | None = None
         self._changes: list[Callable[[Pupil], None]] = []  # to make before the next step
@@ -98,6 +101,11 @@ class LearningService:
         return not self._settings.on_battery and self._on_battery()
 
     @property
+    def self_distilled_per_s(self) -> float | None:
+        """Tokens that the target in use writes in a second of self-distillation; None: unknown."""
+        return self._self_distillation.tokens_per_s
+
+    @property
     def pair(self) -> FingerprintPair | None:
         """The fingerprints of the target and the drafter in use."""
         drafting = self._drafting
@@ -107,6 +115,7 @@ class LearningService:
         """Takes effect at once, even in the middle of a step or a pause."""
         with self._changed:
             self._settings = settings
+            self._self_distillation.renew()  # more may be granted
             self._self_distillation.interrupt()
             self._changed.notify()
 
@@ -272,7 +281,8 @@ class LearningService:
                     changes, self._changes = self._changes, []
                 elif self._may_self_distil:
                     self._tell(is_learning=False, is_self_distilling=True)
-                    lessons = self._self_distillation.begin(settings)
+                    assert drafting is not None
+                    lessons = self._self_distillation.begin(settings, drafting.pair[1])
             if not (is_due or self._self_distillation.is_under_way):
                 self._rest_for_long()
                 continue

@@ -132,6 +132,8 @@ class Pupil:
         if max(int(reply.tokens.max()), int(reply.top_tokens.max())) < len(self.drafting.vocabulary):
             is_scored = number <= self._scored_until
             self._learner.take(number, lesson.conversation_id, lesson.turns, reply, is_new, is_scored)
+            if number < 0:
+                self._repository.note_self_distilled_read(*self._pair, lesson)
             if is_new:
                 self._new.add(number)
 

@@ -13,8 +13,8 @@ from engine.backend.storage import Repository
 from engine.backend.storage.connections import back_up
 from engine.backend.storage.schema import Base
 from engine.values.config import OwnSampling, TargetOptions
-from engine.values.conversations import Role
-from engine.values.learned import CandidateRecord, Learned, NgramRecord, VerifiedReply
+from engine.values.conversations import ChatTurn, Role
+from engine.values.learned import CandidateRecord, Exercise, Learned, NgramRecord, VerifiedReply
 from engine.values.order import LibraryPrompt, Preset, TargetChoice
 from engine.values.pictures import Picture
 from engine.values.prompts import AttachedPicture, Attachment, join_prompt
@@ -49,6 +49,8 @@ def plant(repository: Repository, data_dir: Path) -> None:
     (exercise,) = repository.list_exercises("vocabulary", 1, 1)
     lesson = VerifiedReply(_TOKENS, _TOKENS[:, None], np.zeros((len(_TOKENS), 1), np.float16))
     repository.save_self_distilled("vocabulary", exercise, lesson, 10)
+    shipped = Exercise(None, None, (ChatTurn(Role.USER, SECRET),), OwnSampling())
+    repository.save_self_distilled("vocabulary", shipped, lesson, 10)
     chat = repository.create_conversation(SECRET, SECRET).id
     repository.change_conversation(chat, SECRET, sampling)
     repository.allow_tool_in(chat, AllowedTool(SECRET, SECRET, ToolDefinition("", "", SECRET, SECRET)))

@@ -194,13 +194,14 @@ def test_thinning_leaves_other_vocabularies_and_takes_a_smaller_most(repository:
     assert kept(repository, OTHER) == ids
 
 
-@pytest.mark.parametrize("names", [lessons._LESSONS, lessons._SELF_DISTILLED])
+@pytest.mark.parametrize("names", [lessons._LESSONS, lessons._SELF_DISTILLED, lessons._IN_ORDER])
 def test_the_latest_are_found_without_sorting_all_of_them(
     repository: Repository, store: Path, names: Mapping[str, str]
 ) -> None:
     assert repository
     with closing(sqlite3.connect(store)) as connection:
-        plan = connection.execute(f"EXPLAIN QUERY PLAN {lessons._READ.format_map(names)}", (VOCABULARY, 1)).fetchall()
+        statement = f"EXPLAIN QUERY PLAN {lessons._READ.format_map(names)}"
+        plan = connection.execute(statement, (VOCABULARY, 0, 1)).fetchall()
     assert len(plan) > 3
     assert not [step for *_, step in plan if "TEMP B-TREE" in step]
 

@@ -15,7 +15,7 @@ from engine.backend.storage.connections import back_up
 from engine.values.config import OwnSampling
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import ConversationMissing
-from engine.values.learned import Exercise
+from engine.values.learned import Exercise, Lesson, SelfDistilledRead
 
 from .made import reply_of
 from .test_lessons import DISTRIBUTION, LOGS, OTHER, SECRET, VOCABULARY, exchange, save, written
@@ -26,12 +26,19 @@ ALL = 10**6
 def exercises(repository: Repository, num_prompts: int = 100, most_answers: int = 4) -> dict[int, Exercise]:
     """By their prompts, in their order."""
     found = repository.list_exercises(VOCABULARY, num_prompts, most_answers)
-    return {exercise.message_id: exercise for exercise in found}
+    return {exercise.message_id: exercise for exercise in found if exercise.message_id is not None}
 
 
 def distil(repository: Repository, prompt: int, first: int = 1, fingerprint: str = VOCABULARY, most: int = ALL) -> None:
+    """Replies of two tokens."""
     reply = replace(reply_of([first, 2], DISTRIBUTION, LOGS), temperature=0.8)
     repository.save_self_distilled(fingerprint, exercises(repository, most_answers=ALL)[prompt], reply, most)
+
+
+def answer(repository: Repository, number: int, first: int = 1, most: int = ALL) -> Lesson:
+    """To the shipped prompt of that number."""
+    exercise = Exercise(None, None, (ChatTurn(Role.USER, f"shipped {number}"),), OwnSampling(), number)
+    return repository.save_self_distilled(VOCABULARY, exercise, reply_of([first, 2], DISTRIBUTION, LOGS), most)
 
 
 def kept(repository: Repository, fingerprint: str = VOCABULARY) -> list[int]:
@@ -78,7 +85,7 @@ def test_the_oldest_leave_those_of_other_vocabularies_alone(repository: Reposito
     _, (prompt, _) = exchange(repository, "one", "two")
     distil(repository, prompt, 9, OTHER)
     for first in range(5):
-        distil(repository, prompt, first, most=3)
+        distil(repository, prompt, first, most=7)
     assert kept(repository) == [2, 3, 4]
     assert kept(repository, OTHER) == [9]
     latest = repository.load_self_distilled(VOCABULARY, 2)
@@ -145,3 +152,64 @@ def test_forgetting_takes_all_of_it(
     forget(repository)
     assert repository.finish_erasure() == ()
     assert b"DERAUNSE" not in written(data_dir)
+
+
+def test_replies_to_shipped_prompts_belong_to_no_chat_and_have_room_of_their_own(
+    open_repository: Callable[[], Repository],
+) -> None:
+    repository = open_repository()
+    number, (prompt, _) = exchange(repository, "one", "two")
+    distil(repository, prompt, 9)
+    saved = [answer(repository, each, each, most=4) for each in (0, 2, 1)]
+    again = open_repository()
+    found = again.load_self_distilled(VOCABULARY, ALL)
+    assert [int(lesson.reply.tokens[0]) for lesson in found] == [9, 2, 1], "the oldest shipped one went"
+    own, second, third = found
+    assert (own.conversation_id, own.turns) == (number, (ChatTurn(Role.USER, "one"),))
+    assert (second.message_id, second.turns) == (saved[1].message_id, (ChatTurn(Role.USER, "shipped 2"),))
+    assert second.conversation_id == second.message_id != third.conversation_id
+    assert (second.created_at, second.turns) == (saved[1].created_at, saved[1].turns)
+    assert again.count_exercises(VOCABULARY) == 3
+    assert again.count_exercises(OTHER) == 0
+    again.forget_conversation(number)
+    assert kept(again) == [2, 1]
+
+
+def test_they_are_read_in_portions_and_what_was_read_is_counted_once(repository: Repository) -> None:
+    saved = [answer(repository, each, each) for each in range(5)]
+    pair = VOCABULARY, "drafter"
+    assert repository.self_distilled_read(*pair) == SelfDistilledRead(0, 0, 10)
+    until, portions = 0, []
+    while portion := repository.load_self_distilled(VOCABULARY, 2, after=until):
+        portions.append([int(lesson.reply.tokens[0]) for lesson in portion])
+        until = portion[-1].message_id
+    assert portions == [[0, 1], [2, 3], [4]]
+    for each in (saved[0], saved[1], saved[0], saved[1]):
+        repository.note_self_distilled_read(*pair, each)
+    assert repository.self_distilled_read(*pair) == SelfDistilledRead(saved[1].message_id, 4, 6)
+    assert repository.self_distilled_read(VOCABULARY, "other drafter") == SelfDistilledRead(0, 0, 10)
+    answer(repository, 5, 5, most=4)
+    assert kept(repository) == [4, 5]
+    assert repository.self_distilled_read(*pair) == SelfDistilledRead(saved[1].message_id, 4, 4)
+    assert repository.summarize_learned().self_distilled_read == {pair: 4}
+    repository.forget_learned()
+    assert repository.self_distilled_read(*pair) == SelfDistilledRead()
+    assert repository.count_exercises(VOCABULARY) == 0
+
+
+def test_erasing_them_takes_nothing_else(repository: Repository, data_dir: Path, store: Path) -> None:
+    _, (prompt, reply) = exchange(repository, "one", "two")
+    save(repository, reply)
+    repository.save_self_distilled(VOCABULARY, exercises(repository)[prompt], reply_of(SECRET, DISTRIBUTION, LOGS), ALL)
+    lesson = answer(repository, 0)
+    repository.note_self_distilled_read(VOCABULARY, "drafter", lesson)
+    backup = back_up(store, "9999")
+    repository.erase_self_distilled()
+    assert repository.finish_erasure() == ()
+    assert b"DERAUNSE" not in written(data_dir)
+    assert kept(repository) == []
+    assert [each.message_id for each in repository.load_lessons(VOCABULARY)] == [reply]
+    assert repository.self_distilled_read(VOCABULARY, "drafter") == SelfDistilledRead(lesson.message_id, 2, 0)
+    with closing(sqlite3.connect(backup)) as connection:
+        assert connection.execute("SELECT message_id FROM lessons").fetchall() == [(reply,)]
+    assert answer(repository, 1).message_id < lesson.message_id, "no number comes twice"

@@ -266,7 +266,7 @@ def test_store_of_the_first_revision_opens_with_what_was_learned_and_its_targets
     (lesson,) = repository.load_lessons("target")
     assert lesson.turns == (ChatTurn(Role.SYSTEM, "Be kind."), ChatTurn(Role.USER, "asked"))
     (distilled,) = repository.load_self_distilled("target", 9)
-    assert distilled.reply.temperature == 0.5
+    assert (distilled.message_id, distilled.reply.temperature) == (-1, 0.5)
     assert repository.summarize_learned().scored == {("target", "drafter"): 1}
     adapters = repository.list_adapters("target", "drafter")
     assert [(each.number, each.ordinal, each.after, each.is_published) for each in adapters] == [

@@ -311,6 +311,7 @@ def test_forgetting_takes_a_copy_from_before_anything_was_learned(repository: Re
     tables = (
         "adapters",
         "practice",
+        "practice_read",
         "scores",
         "lessons",
         "imported_recall",

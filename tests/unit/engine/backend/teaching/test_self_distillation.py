@@ -14,7 +14,7 @@ import pytest
 from engine.backend.storage import Repository
 from engine.backend.teaching import learning_service
 from engine.backend.teaching.learning_service import LearningService
-from engine.backend.teaching.self_distillation import CONTEXT_SIZE, MOST_SELF_DISTILLED, TargetAtHand, num_slots
+from engine.backend.teaching.self_distillation import CONTEXT_SIZE, TargetAtHand, num_slots
 from engine.speculation.model.interface import ParallelTarget, Target
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.values.config import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
@@ -87,6 +87,7 @@ class Home(Desk):
     def __init__(self, repository: Repository, folder: Path) -> None:
         self.now_s = 0.0
         self.is_on_battery = False
+        self.hour = 12
         self.taught: Any = Taught()
         self.opened: list[FakeParallelTarget] = []
         self.on_pass: Callable[[], None] = lambda: None
@@ -104,6 +105,7 @@ class Home(Desk):
                 lambda: self.is_on_battery,
                 open_beside=self._open_beside,
                 clock=lambda: self.now_s,
+                hour=lambda: self.hour,
             ),
         )
 
@@ -149,7 +151,7 @@ class Home(Desk):
 
     @property
     def num_kept(self) -> int:
-        return len(self.repository.load_self_distilled(VOCABULARY.fingerprint, MOST_SELF_DISTILLED))
+        return len(self.repository.load_self_distilled(VOCABULARY.fingerprint, 1000))
 
     def close(self) -> None:
         self.learning.close()
