@@ -62,7 +62,6 @@ class AdaptedModel:
             if names is None or name in names:
                 down = torch.randn((rank, inputs), generator=generator) / rank**0.5
                 self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
-        self._first = min((layer_of(name, shape) for name in self._parts), default=shape.num_layers)  # that learns
         cosine, sine = rope_tables(shape.rope, _rounded_up(max_length), shape.head_dim)
         self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
 
@@ -102,11 +101,16 @@ class AdaptedModel:
         """Frees most of the memory until the next pass."""
         self._frozen.clear()
 
-    @torch.no_grad()
     def states(self, tokens: Sequence[int], check: Check = never_stop) -> torch.Tensor:
         """The final state after each token, which the head takes, float32 [tokens, hidden]."""
-        *_, last = self._run(tokens, check)
-        return self._norm(last, self._final_norm)[: len(tokens)]
+        return self._final_states([self], tokens, check)[0]
+
+    def states_of(
+        self, adapters: Sequence[Adapter | None], tokens: Sequence[int], check: Check = never_stop
+    ) -> list[torch.Tensor]:
+        """What `states` returns with each of these adapters. The layers below all that they add to run once, and the
+        weights of the others are read once."""
+        return self._final_states([self.carrying(adapter) for adapter in adapters], tokens, check)
 
     def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
         """float32 [rows, outputs]"""
@@ -145,6 +149,11 @@ class AdaptedModel:
             found = [*gradients_of, *found]
         return total, found
 
+    @property
+    def _first(self) -> int:
+        """The first layer that is added to; the head counts as one."""
+        return min((layer_of(name, self.shape) for name in self._parts), default=self.shape.num_layers)
+
     def _of_layer(self, number: int) -> list[torch.Tensor]:
         """The parameters of a layer or, after the last one, of the head."""
         parts = (part for name, part in self._parts.items() if layer_of(name, self.shape) == number)
@@ -153,15 +162,27 @@ class AdaptedModel:
     def _run(self, tokens: Sequence[int], check: Check) -> list[torch.Tensor]:
         """The states that enter each layer from the first trained one on, and those after the last, float32 [tokens and
         padding, hidden]."""
+        found = [self._entering(self._first, tokens, check)]
+        for number in range(self._first, self.shape.num_layers):
+            found.append(self._layer(number, found[-1], check))
+        return found
+
+    @torch.no_grad()
+    def _final_states(self, models: Sequence[AdaptedModel], tokens: Sequence[int], check: Check) -> list[torch.Tensor]:
+        first = min(model._first for model in models)
+        found = [models[0]._entering(first, tokens, check)] * len(models)
+        for number in range(first, self.shape.num_layers):
+            found = [model._layer(number, states, check) for model, states in zip(models, found, strict=True)]
+        return [self._norm(states, self._final_norm)[: len(tokens)] for states in found]
+
+    def _entering(self, number: int, tokens: Sequence[int], check: Check) -> torch.Tensor:
+        """The states that enter a layer; nothing is added below it."""
         # No token attends to the padding after it.
         padding = _rounded_up(len(tokens)) - len(tokens)
         states = _plain(self._weights.embedding.look_up([*tokens, *[0] * padding]))
-        found = []
-        for number in range(self.shape.num_layers):
-            if number >= self._first:
-                found.append(states)
-            states = self._layer(number, states, check)
-        return [*found, states]
+        for below in range(number):
+            states = self._layer(below, states, check)
+        return states
 
     def _layer(self, number: int, states: torch.Tensor, check: Check) -> torch.Tensor:
         attention_norm, mlp_norm = self._norms[number]

@@ -53,17 +53,31 @@ def count_hits(model: Any, num_outputs: int, samples: Sequence[Sample]) -> Hits:
     )
 
 
-@torch.no_grad()
 def chances(
     model: AdaptedModel, sample: Sample, table: LabelTable, remembered: Remembered, temperature: float, check: Check
+) -> npt.NDArray[np.float64]:
+    """What `chances_from` returns for the model's own states."""
+    states = model.states(sample.tokens[:-1].tolist(), check)
+    return chances_from(model, states, sample, table, remembered, temperature, check)
+
+
+@torch.no_grad()
+def chances_from(
+    model: AdaptedModel,
+    states: torch.Tensor,
+    sample: Sample,
+    table: LabelTable,
+    remembered: Remembered,
+    temperature: float,
+    check: Check,
 ) -> npt.NDArray[np.float64]:
     """How likely a draft's token would be accepted at each place of a reply, given that those before it were: what
     recall says where it drafts; elsewhere the overlap of the drafter's distribution, blended with what habits expect,
     and the target's at the temperature of the reply. `table` has the target's, at that temperature. Where it has none,
     the token that was written counts as certain; in a greedy reply, all that counts is whether the likeliest token is
-    that one."""
+    that one. `states` are those after each token of the sample but the last; see `AdaptedModel.states_of`."""
     places = np.arange(sample.reply_start, len(sample.tokens))
-    states = model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :]
+    states = states[sample.reply_start - 1 :]
     found = np.zeros(len(places))
     for start in range(0, len(places), model.rows_at_once):
         part = places[start : start + model.rows_at_once]

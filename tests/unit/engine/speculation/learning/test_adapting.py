@@ -112,6 +112,29 @@ def test_matrices_that_are_not_named_stay_as_they_are(
     assert np.array_equal(logits_of(model), logits_of(in_training(drafter).carrying(back)))
 
 
+def test_layers_that_no_adapter_changes_run_once_for_all(
+    make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter],
+) -> None:
+    drafter, count = make(random_llama(), WeightForm.DENSE), 0
+    adapters: list[Adapter | None] = [None]
+    for number, names in enumerate(({"1.down", "2.qkv"}, {"2.gate_up", "head"})):
+        model = AdaptedModel(drafter.shape, drafter.weights, RANK, 64, seed=number, names=names)
+        with torch.no_grad():
+            for parameter in model.parameters:
+                parameter.add_(0.1)
+        adapters.append(model.adapter)
+
+    def check() -> None:
+        nonlocal count
+        count += 1
+
+    found = model.states_of(adapters, TOKENS, check)
+    assert count == 5 * (1 + 3 * 2), "the first of three layers runs once, the others with each of three"
+    for adapter, states in zip(adapters, found, strict=True):
+        assert torch.equal(states, model.carrying(adapter).states(TOKENS))
+    assert not torch.equal(found[0], found[1])
+
+
 def test_what_it_learns_is_what_then_runs(make: Callable[[PreTrainedModel, WeightForm], LlamaDrafter]) -> None:
     drafter = make(random_llama(), WeightForm.DENSE)
     model = trained(drafter)
