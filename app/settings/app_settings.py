@@ -75,6 +75,12 @@ class AppSettings(BaseModel):
     practice_minutes: Annotated[int, parameter(LearningSettings, "self_distillation_minutes")] = (
         LearningSettings().self_distillation_minutes
     )
+    practice_tokens: Annotated[int, parameter(LearningSettings, "self_distillation_tokens")] = (
+        LearningSettings().self_distillation_tokens
+    )
+    practice_at_night: bool = LearningSettings().self_distils_at_night
+    night_begins: Annotated[int, parameter(LearningSettings, "night_begins")] = LearningSettings().night_begins
+    night_ends: Annotated[int, parameter(LearningSettings, "night_ends")] = LearningSettings().night_ends
     language: Annotated[
         Spoken,
         Shown(
@@ -232,7 +238,15 @@ class AppSettings(BaseModel):
 
     def learning_settings(self) -> LearningSettings:
         return LearningSettings(
-            self.learning, self.learning_share, self.learning_on_battery, self.practice, self.practice_minutes
+            self.learning,
+            self.learning_share,
+            self.learning_on_battery,
+            self.practice,
+            self.practice_minutes,
+            self.practice_tokens,
+            self.practice_at_night,
+            self.night_begins,
+            self.night_ends,
         )
 
 

@@ -409,8 +409,8 @@ class LearningSettings:
     # Until the drafter has read so many of a target's tokens, that answers shipped prompts, too
     self_distillation_tokens: Annotated[int, Parameter("Tokens to practise", 0, 1_000_000_000)] = 0
     self_distils_at_night: bool = False  # and at no other time
-    night_begins: Annotated[int, Parameter("From", 0, 23, about="In full hours, local time.", unit="h")] = 22
-    night_ends: Annotated[int, Parameter("Until", 0, 23, about="In full hours, local time.", unit="h")] = 7
+    night_begins: Annotated[int, Parameter("From", 0, 23, about="In full hours, local time.")] = 22
+    night_ends: Annotated[int, Parameter("Until", 0, 23, about="In full hours, local time.")] = 7
 
     def __post_init__(self) -> None:
         check_parameters(self)

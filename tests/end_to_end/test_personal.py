@@ -286,8 +286,10 @@ def test_progress_is_seen_from_the_first_reply_on(qtbot: QtBot, qapp: QApplicati
             qtbot.waitUntil(lambda: f"{number} of about " in words_of(page), timeout=_PATIENCE_MS)  # noqa: B023
             desk.ask(f"Name {number + 2} animals.")
         desk.until(lambda: "3 of about " in words_of(page))
-        progress = desk.learned().progress
+        progress, practice = desk.learned().progress, desk.learned().practice
         assert progress is not None
+        assert practice is not None
+        assert practice.num_read == 0
         stored = desk.bridge.engine._services._repository().candidate(*desk.drafting.pair)
         assert stored is not None
         assert progress.num_left == Capital.of(stored.capital).better.num_left, "as the judge has it"

@@ -21,7 +21,7 @@ from app.text.languages import LANGUAGES
 from app.text.translation import ENGINE
 from engine import origins
 from engine.values import errors
-from engine.values.config import OWN_PARAMETERS, OWN_TEXTS, SamplingSettings, TargetSettings
+from engine.values.config import OWN_PARAMETERS, OWN_TEXTS, LearningSettings, SamplingSettings, TargetSettings
 from engine.values.errors import MendableError
 from engine.values.origins import SERVER, TARGET
 from engine.values.parameters import Scope, parameters
@@ -72,7 +72,9 @@ def declared_words() -> set[str]:
             setting.number.unset,
             *(each for _, each in setting.choices),
         }
-    for each in (*OWN_PARAMETERS, *parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings)):
+    of_practice = (each for each in parameters(LearningSettings) if each.about)
+    of_targets = (*parameters(SamplingSettings, Scope.TARGET), *parameters(TargetSettings))
+    for each in (*OWN_PARAMETERS, *of_targets, *of_practice):
         words |= {each.title, each.explanation, each.about, each.unit, each.unset}
     for text in OWN_TEXTS:
         words |= {text.title, text.about}

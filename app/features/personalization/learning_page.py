@@ -5,18 +5,17 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
+from app.features.personalization.practice_box import PracticeBox
 from app.text.amounts import percent_words
 from app.text.drafters import cannot_learn_words
 from app.text.translation import QT_TRANSLATE_NOOP, translate
-from app.widgets.layouts import Placed, Stretch, in_column, in_grid, in_row
-from app.widgets.number_field import label_of, number_box, show_number
+from app.widgets.layouts import Placed, Stretch, in_column, in_grid
 from app.widgets.parts import line, set_up, words
 from engine import LearningSettings
 from engine.values.parameters import parameter
 
 _INDENT_PX = 24  # of what depends on the switch
 _LEAST_PERCENT = round(100 * parameter(LearningSettings, "share").low)
-_MINUTES_PX = 70
 _STEP_PERCENT = 5
 _PAGE_PERCENT = 25
 _ABOUT = QT_TRANSLATE_NOOP(
@@ -36,11 +35,7 @@ _ABOUT_INCOGNITO = QT_TRANSLATE_NOOP(
     "LearningPage",
     "Nothing is learned from incognito chats.",
 )
-_ABOUT_PRACTICE = QT_TRANSLATE_NOOP(
-    "LearningPage",
-    "While you are idle, the model answers questions from your chats again, so that the drafter has more to learn "
-    "from. These answers are never shown or reused, and are deleted with their chat.",
-)
+_ABOUT_PRACTICE = QT_TRANSLATE_NOOP("LearningPage", "It stops at once when you send a message.")
 _ABOUT_BATTERY = QT_TRANSLATE_NOOP("LearningPage", "When off, learning pauses while the computer runs on battery.")
 
 
@@ -77,10 +72,7 @@ class LearningPage(QWidget):
         self.on_battery.setChecked(settings.on_battery)
         self.practises = set_up(QCheckBox(self.tr("Practise while idle"), self), tip=self.tr(_ABOUT_PRACTICE))
         self.practises.setChecked(settings.self_distils)
-        self.minutes = number_box(parameter(LearningSettings, "self_distillation_minutes"), _MINUTES_PX, self)
-        show_number(self.minutes, settings.self_distillation_minutes)
-        self.minutes.setKeyboardTracking(False)  # while it is typed, 10 is 1 first
-        self.minutes_label = label_of(self.minutes, self)
+        self.practice = PracticeBox(settings, self)
         self.about = words(self.tr(_ABOUT), self, kind="quiet")
         self.cannot_learn = words(cannot_learn_words(), self, kind="quiet")
         self._arrange()
@@ -92,7 +84,7 @@ class LearningPage(QWidget):
         self.share.sliderReleased.connect(self._on_changed)
         self.on_battery.toggled.connect(self._on_changed)
         self.practises.toggled.connect(self._on_changed)
-        self.minutes.valueChanged.connect(self._on_changed)
+        self.practice.changed.connect(self._on_changed)
 
     def show_can_learn(self, can_learn: bool) -> None:
         """Shows the page for a drafter that can learn, or why the one in use cannot."""
@@ -100,14 +92,7 @@ class LearningPage(QWidget):
         self.cannot_learn.setVisible(not can_learn)
 
     def _arrange(self) -> None:
-        practice = in_column(
-            [
-                words(self.tr(_ABOUT_PRACTICE), self, kind="quiet"),
-                in_row([self.minutes_label, self.minutes, Stretch()], spacing=14),
-            ],
-            margins=(_INDENT_PX, 0, 0, 0),
-            spacing=8,
-        )
+        practice = in_column([self.practice], margins=(_INDENT_PX, 0, 0, 0))
         details = in_grid(
             [
                 [Placed(self.share_label, columns=2)],
@@ -146,15 +131,13 @@ class LearningPage(QWidget):
     def _on_changed(self) -> None:
         self._show_enabled()
         on_battery, practises = self.on_battery.isChecked(), self.practises.isChecked()
-        minutes = int(self.minutes.value())
-        self.changed.emit(LearningSettings(self.enabled.isChecked(), self._share, on_battery, practises, minutes))
+        settings = LearningSettings(self.enabled.isChecked(), self._share, on_battery, practises)
+        self.changed.emit(self.practice.within(settings))
 
     def _show_enabled(self) -> None:
         for part in (self.share_label, self.share, self.share_words, self.on_battery, self.practises):
             part.setEnabled(self.enabled.isChecked())
-        practises = self.enabled.isChecked() and self.practises.isChecked()
-        self.minutes_label.setEnabled(practises)
-        self.minutes.setEnabled(practises)
+        self.practice.set_practises(self.enabled.isChecked() and self.practises.isChecked())
 
     def _show_share(self) -> None:
         self.share_words.setText(_words_of_share(self.share.value()))

@@ -56,6 +56,7 @@ class PersonalController(Controller):
         self._left: tuple[str, ...] = ()  # what was deleted and is not erased yet, in sentences
         self.dialog = dialog = PersonalDialog(keeper.settings.learning_settings(), window)
         dialog.learning.changed.connect(self._change)
+        dialog.learning.practice.erase_requested.connect(self._erase_practice)
         dialog.learned.adapter_chosen.connect(self._use_adapter)
         dialog.undo_requested.connect(self._take_back)
         dialog.profile.export_requested.connect(self._export)
@@ -92,6 +93,10 @@ class PersonalController(Controller):
                 learning_on_battery=settings.on_battery,
                 practice=settings.self_distils,
                 practice_minutes=settings.self_distillation_minutes,
+                practice_tokens=settings.self_distillation_tokens,
+                practice_at_night=settings.self_distils_at_night,
+                night_begins=settings.night_begins,
+                night_ends=settings.night_ends,
             )
             self._bridge.ask(self._bridge.engine.learning.change, settings)
             self._show()
@@ -140,6 +145,11 @@ class PersonalController(Controller):
     def _forget_learned(self) -> None:
         words = self.tr("Forgetting what was learned…")
         self._begin(words, self._on_learned_forgotten, self._bridge.engine.personal.forget_learned)
+
+    @Slot()
+    def _erase_practice(self) -> None:
+        words = self.tr("Erasing practice answers…")
+        self._begin(words, self._on_practice_erased, self._bridge.engine.personal.erase_self_distilled)
 
     @Slot()
     def _forget_everything(self) -> None:
@@ -195,6 +205,9 @@ class PersonalController(Controller):
         )
         self._end(words)
 
+    def _on_practice_erased(self, _nothing: None) -> None:
+        self._end(self.tr("All practice answers are erased. What the drafter learned from them stays."))
+
     def _on_everything_forgotten(self, num_conversations: int) -> None:
         words = self.tr(
             "Everything is forgotten: {number} chat(s), and everything learned.",
@@ -207,6 +220,7 @@ class PersonalController(Controller):
         self._learning = event
         self.dialog.learning.show_can_learn(event.can_learn)
         self._show()
+        self._read_again(event)  # what was read in practice
 
     def _on_speculation_changed(self, event: SpeculationChanged) -> None:
         drafting = event.target_name, event.is_drafting
@@ -230,6 +244,7 @@ class PersonalController(Controller):
         has_drafter, learning = loaded.pair is not None, self._learning
         progress = progress_view(self._learned.progress, settings, has_drafter, learning.can_learn, learning.is_paused)
         self.dialog.learned.show_models(model_views(summary, loaded, progress))
+        self.dialog.learning.practice.show_state(self._learned.practice)
         self.dialog.forget.show_kept(kept_words(summary, loaded))
 
     def _on_adapter_used(self, pair: FingerprintPair, number: int | None, before: int | None) -> None:

@@ -79,7 +79,7 @@ class PersonalDialog(Dialog):
         """Disables all actions while one is being carried out."""
         for each in (self.undo_button, self.export_button, self.import_button):
             each.setEnabled(not is_busy)
-        for page in (self.learned, self.profile, self.forget):
+        for page in (self.learned, self.learning.practice, self.profile, self.forget):
             page.set_busy(is_busy)
 
     # Qt's own

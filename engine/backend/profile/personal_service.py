@@ -20,6 +20,7 @@ from engine.values.learned import (
     LearnedState,
     LearnedSummary,
     LearningProgress,
+    PracticeState,
     ProfileSummary,
 )
 from engine.values.requests import NEVER
@@ -40,7 +41,8 @@ class PersonalService:
 
     def read_learned(self) -> LearnedState:
         learned, pair = self._repository.summarize_learned(), self._learning.pair
-        return LearnedState(learned, pair, self._recall.vocabulary, self._progress(learned, pair))
+        progress, practice = self._progress(learned, pair), self._practice(learned, pair)
+        return LearnedState(learned, pair, self._recall.vocabulary, progress, practice)
 
     def summarize_profile(self, path: Path) -> ProfileSummary:
         """Imports nothing. Raises FileUnusable."""
@@ -75,6 +77,11 @@ class PersonalService:
         with self.exchanging():
             self._repository.forget_learned()
 
+    def erase_self_distilled(self) -> None:
+        """Removes all self-distilled replies, for good; what was learned from them stays."""
+        with self.exchanging():
+            self._repository.erase_self_distilled()
+
     @contextmanager
     def exchanging(self) -> Iterator[None]:
         """What was learned may be changed in the store inside. What is no longer there is erased afterwards."""
@@ -93,3 +100,8 @@ class PersonalService:
         candidate = self._repository.candidate(*pair)
         num_left = Capital.of(() if candidate is None else candidate.capital).better.num_left
         return LearningProgress(learned.scored.get(pair, 0), num_left, self._learning.awaits_power)
+
+    def _practice(self, learned: LearnedSummary, pair: FingerprintPair | None) -> PracticeState | None:
+        if pair is None or not self._learning.can_learn:
+            return None
+        return PracticeState(learned.self_distilled_read.get(pair, 0), self._learning.self_distilled_per_s)

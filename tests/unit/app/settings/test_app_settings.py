@@ -22,11 +22,12 @@ def test_settings_come_back_as_saved(tmp_path: Path) -> None:
     )
     settings.window = b"\x00\xff any bytes"
     settings.learning, settings.learning_share, settings.learning_on_battery = False, 0.35, True
-    settings.practice, settings.practice_minutes = False, 20
+    settings.practice, settings.practice_minutes, settings.practice_tokens = False, 20, 300_000
+    settings.practice_at_night, settings.night_begins, settings.night_ends = True, 23, 6
     SettingsFile(tmp_path / "new").save(settings)
     loaded = SettingsFile(tmp_path / "new").load()
     assert loaded == (settings, "")
-    assert loaded[0].learning_settings() == LearningSettings(False, 0.35, True, False, 20)
+    assert loaded[0].learning_settings() == LearningSettings(False, 0.35, True, False, 20, 300_000, True, 23, 6)
 
 
 def test_learning_is_as_the_engine_has_it_unless_the_user_wants_otherwise() -> None:
@@ -48,6 +49,8 @@ def test_every_share_for_learning_that_can_be_kept_suits_the_engine(share: float
         ("learning", '"sometimes"'),
         ("learning_on_battery", "7"),
         ("practice_minutes", "0"),
+        ("practice_tokens", "-1"),
+        ("night_ends", "24"),
     ],
 )
 def test_learning_that_makes_no_sense_is_as_usual(tmp_path: Path, name: str, value: str) -> None:

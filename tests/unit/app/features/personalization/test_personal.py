@@ -30,7 +30,14 @@ from engine.values.events import (
     TargetInfo,
     TargetReady,
 )
-from engine.values.learned import ImportOutcome, LearnedState, LearnedSummary, LearningProgress, ProfileSummary
+from engine.values.learned import (
+    ImportOutcome,
+    LearnedState,
+    LearnedSummary,
+    LearningProgress,
+    PracticeState,
+    ProfileSummary,
+)
 from engine.values.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
@@ -134,6 +141,24 @@ def test_how_to_learn_is_told_to_the_engine_and_kept(desk: Desk) -> None:
     assert desk.settings.settings.learning_settings() == wanted
     desk.dialog.learning.changed.emit(wanted)
     assert len(desk.bridge.asked(desk.bridge.engine.learning.change)) == 2, "nothing new"
+
+
+def test_practice_is_shown_as_it_goes_on_and_its_answers_are_erased(desk: Desk) -> None:
+    desk.open()
+    box = desk.dialog.learning.practice
+    desk.dialog.show_page(desk.dialog.learning)
+    assert "Load a model" in box.estimate.text()
+    desk.tell(LearningChanged(is_learning=False, is_self_distilling=True))
+    desk.read(replace(state(learned()), practice=PracticeState(7000, 25.0)))
+    assert box.progress.text().startswith("The drafter has read 7,000 tokens")
+    box.tokens.setCurrentIndex(box.tokens.findData(100_000))
+    assert desk.settings.settings.learning_settings().self_distillation_tokens == 100_000
+    box.erase_requested.emit()
+    assert desk.calls[-1] == ("erase_self_distilled",)
+    assert not box.erase_button.isEnabled()
+    desk.asked[-1].answer(None)
+    assert desk.words == "All practice answers are erased. What the drafter learned from them stays."
+    assert box.erase_button.isEnabled()
 
 
 def test_another_adapter_is_used_and_that_can_be_taken_back(desk: Desk) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.backend.profile.forgetting import Forgetting
@@ -18,8 +19,8 @@ from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
 from engine.speculation.model.files.prompt_cache import PromptCache
-from engine.values.config import LearningSettings, PromptCacheSettings
-from engine.values.conversations import Role
+from engine.values.config import LearningSettings, OwnSampling, PromptCacheSettings
+from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import AdapterUnusable, Cancelled, FileUnusable
 from engine.values.events import (
     ConversationsListed,
@@ -29,7 +30,7 @@ from engine.values.events import (
     LearnedChanged,
     ServersListed,
 )
-from engine.values.learned import ImportOutcome, NgramRecord
+from engine.values.learned import Exercise, ImportOutcome, NgramRecord, VerifiedReply
 from engine.values.places import SERVERS
 from engine.values.remote import RemoteServer
 from engine.values.stop_signal import StopSignal
@@ -178,6 +179,20 @@ def test_what_was_learned_is_forgotten_and_chats_stay(desk: Desk) -> None:
     while desk.recall.catch_up():
         pass
     assert desk.num_found() == 1, "read again from the chat that stays"
+
+
+def test_self_distilled_replies_are_erased_and_nothing_else(desk: Desk) -> None:
+    reply = VerifiedReply(np.ones(2, np.int32), np.ones((2, 1), np.int32), np.zeros((2, 1), np.float16))
+    exercise = Exercise(None, None, (ChatTurn(Role.USER, "Explain tides."),), OwnSampling())
+    desk.repository.save_self_distilled(TARGET, exercise, reply, 100)
+    before = desk.service.read_learned()
+    assert before.practice is None, "there is no drafter"
+    desk.service.erase_self_distilled()
+    desk.tells(LearnedChanged)
+    assert desk.wanted == ["catch_up", "erase"]
+    after = desk.service.read_learned().summary
+    assert (before.summary.self_distilled, after.self_distilled) == ({TARGET: 1}, {})
+    assert (after.adapters, after.ngrams) == (before.summary.adapters, before.summary.ngrams)
 
 
 def test_everything_is_forgotten(desk: Desk) -> None:
