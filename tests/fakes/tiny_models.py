@@ -1,5 +1,5 @@
-"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Qwen 2 VL, a Gemma 2, a
-Mamba, an LFM2 and a BERT; and a vocabulary alone."""
+"""Tiny models with random weights that llama.cpp really loads and runs: a llama, a Qwen 2, a Qwen 2 VL, a Qwen 3, a
+Gemma 2, a Gemma 3, a Mamba, an LFM2 and a BERT; and a vocabulary alone."""
 
 from __future__ import annotations
 
@@ -73,6 +73,50 @@ def tiny_qwen2(path: Path, architecture: str = "qwen2", pooling: PoolingType | N
         shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
         shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
     return _write(path, writer, shapes)
+
+
+def tiny_qwen3(path: Path) -> Path:
+    """A model that can draft, with norms of its heads, which are wider than its states have room for."""
+    writer = _begin("qwen3", num_layers=2)
+    writer.add_head_count_kv(_HEADS // 2)
+    writer.add_rope_freq_base(1_000_000.0)
+    return _write(path, writer, _with_head_norms(writer, 2, _HEADS // 2))
+
+
+def tiny_gemma3(path: Path, cap: float | None = None) -> Path:
+    """A model that can draft, with norms behind its layers, and windows in all but every sixth. With a `cap` it holds
+    its logits below that."""
+    num_layers = 7
+    writer = _begin("gemma3", num_layers)
+    writer.add_head_count_kv(1)
+    writer.add_rope_freq_base(1_000_000.0)
+    writer.add_sliding_window(_WINDOW)
+    if cap is not None:
+        writer.add_final_logit_softcapping(cap)
+    shapes = _with_head_norms(writer, num_layers, 1)
+    for layer in range(num_layers):
+        shapes |= {f"blk.{layer}.{norm}.weight": (_WIDTH,) for norm in ("post_attention_norm", "post_ffw_norm")}
+    return _write(path, writer, shapes)
+
+
+def _with_head_norms(writer: GGUFWriter, num_layers: int, num_kv_heads: int) -> _Shapes:
+    """A tied model whose heads are half as wide as its states."""
+    head = _WIDTH // 2
+    writer.add_head_count(_HEADS)
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+    writer.add_layer_norm_rms_eps(1e-6)
+    _add_sentencepiece(writer)
+    shapes: _Shapes = {"token_embd.weight": (_NUM_SPM, _WIDTH), "output_norm.weight": (_WIDTH,)}
+    for layer in range(num_layers):
+        shapes |= {f"blk.{layer}.{part}_norm.weight": (_WIDTH,) for part in ("attn", "ffn")}
+        shapes |= {f"blk.{layer}.attn_{part}_norm.weight": (head,) for part in ("q", "k")}
+        for part, heads in (("q", _HEADS), ("k", num_kv_heads), ("v", num_kv_heads)):
+            shapes[f"blk.{layer}.attn_{part}.weight"] = (heads * head, _WIDTH)
+        shapes[f"blk.{layer}.attn_output.weight"] = (_WIDTH, _HEADS * head)
+        shapes |= {f"blk.{layer}.ffn_{part}.weight": (_INNER, _WIDTH) for part in ("gate", "up")}
+        shapes[f"blk.{layer}.ffn_down.weight"] = (_WIDTH, _INNER)
+    return shapes
 
 
 def tiny_qwen2vl(path: Path) -> Path:

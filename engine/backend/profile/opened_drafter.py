@@ -17,7 +17,7 @@ from engine.speculation.drafter.choice import (
     starter_in_torch,
 )
 from engine.speculation.drafter.gguf_shape import GgufModel, read_gguf_model
-from engine.speculation.drafter.shape import LlamaShape
+from engine.speculation.drafter.shape import PLAIN, LlamaShape
 from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.values.drafters import DrafterRunner, DrafterSource
 from engine.values.errors import DrafterUnusable, TargetMissing
@@ -109,6 +109,12 @@ def _open_file(source: DrafterSource) -> OpenedDrafter:
     from engine.speculation.drafter.merged import check_memory
 
     model = read_gguf_model(source.path)
+    if model.shape.variant != PLAIN:
+        raise DrafterUnusable(
+            "{name} is a model of type “{kind}”; only drafters of the Llama type can be exported.",
+            name=source.name,
+            kind=model.architecture,
+        )
     check_memory(source.name, model.shape)
     with closing(load_vocabulary(source.path)) as words:
         vocabulary = words.vocabulary

@@ -21,9 +21,10 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from engine.speculation.drafter.choice import MARKER, is_fetched
-from engine.speculation.drafter.gguf_shape import ARCHITECTURES, EMBEDDING, HEAD, NORM, read_rows
+from engine.speculation.drafter.gguf_shape import EMBEDDING, HEAD, NORM, VARIANTS, read_rows
 from engine.speculation.drafter.loading import SCALES
 from engine.speculation.drafter.matrices import GROUP_SIZE, Int8Rows
+from engine.speculation.drafter.shape import PLAIN
 from engine.speculation.model.files.gguf_header import TensorPlace, read_header
 from engine.speculation.model.files.identity import file_identity
 from engine.speculation.model.files.model_files import part_paths
@@ -196,7 +197,7 @@ def torch_folder(gguf: Path, data_dir: Path, is_cancelled: Callable[[], bool] = 
 def _opened(gguf: Path) -> GgufWeights:
     header = read_header(gguf)
     architecture = header.text("general.architecture")
-    if architecture not in ARCHITECTURES:
+    if VARIANTS.get(architecture) != PLAIN:
         raise _not_possible(gguf, say("has the architecture “{architecture}”", architecture=architecture))
     if len(part_paths(gguf)) > 1:
         raise _not_possible(gguf, say("is in several parts"))

@@ -6,7 +6,7 @@ It accepts only files of which it knows every tensor: what the training copy lef
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,17 @@ import numpy.typing as npt
 from gguf import GGMLQuantizationType
 from gguf.quants import _type_traits, dequantize
 
-from engine.speculation.drafter.shape import LlamaShape, Rope
+from engine.speculation.drafter.shape import PLAIN, LlamaShape, Rope, Variant, Windows
 from engine.speculation.model.files.gguf_header import GgufHeader, TensorPlace, read_header
 from engine.speculation.model.files.model_files import part_paths
 from engine.values.errors import DrafterUnusable
 
-ARCHITECTURES = ("llama", "qwen2")  # Mistral calls itself llama
+VARIANTS = {  # Mistral calls itself llama
+    "llama": PLAIN,
+    "qwen2": PLAIN,
+    "qwen3": Variant(head_norms=True),
+    "gemma3": Variant(head_norms=True, post_norms=True, gelu=True, scales_embedding=True),
+}
 EMBEDDING, HEAD, NORM = "token_embd.weight", "output.weight", "output_norm.weight"
 # The tensors of a layer that are one matrix here, in the order of its outputs.
 PARTS = {
@@ -30,8 +35,18 @@ PARTS = {
     "gate_up": ("ffn_gate", "ffn_up"),
     "down": ("ffn_down",),
 }
-_NORMS = ("attn_norm", "ffn_norm")
+# The norms of a layer, with their names in `LayerWeights`.
+NORMS = {
+    "attention_norm": "attn_norm",
+    "mlp_norm": "ffn_norm",
+    "query_norm": "attn_q_norm",
+    "key_norm": "attn_k_norm",
+    "attention_post_norm": "post_attention_norm",
+    "mlp_post_norm": "post_ffw_norm",
+}
 _MOST_LAYERS = 256
+_PERIOD, _THETA_IN_WINDOWS = 6, 10_000.0  # of Gemma 3, where its file does not say
+_CAPS = ("attn_logit_softcapping", "final_logit_softcapping")  # which Gemma 2 has, and nothing here
 
 Rows = npt.NDArray[Any]
 
@@ -79,7 +94,7 @@ def read_gguf_model(path: Path) -> GgufModel:
     """Raises DrafterUnusable for a file that cannot learn, and what reading its header raises."""
     header = read_header(path)
     architecture = header.text("general.architecture")
-    if architecture not in ARCHITECTURES or len(part_paths(path)) > 1:
+    if architecture not in VARIANTS or len(part_paths(path)) > 1:
         raise _cannot_learn(path)
     shape = _shape(path, header, architecture)
     found = {name: place.shape for name, place in header.tensors.items()}
@@ -102,6 +117,12 @@ def _shape(path: Path, header: GgufHeader, architecture: str) -> LlamaShape:
     layers, embedding = number("block_count"), header.tensors.get(EMBEDDING)
     epsilon, theta = measure("attention.layer_norm_rms_epsilon", 0.0), measure("rope.freq_base", 10_000.0)
     divisor = _position_divisor(header, architecture)
+    variant = VARIANTS[architecture]
+    if architecture == "gemma3":
+        period = header.values.get(f"{architecture}.attention.sliding_window_pattern", _PERIOD)
+        rope = Rope(measure("rope.freq_base_swa", _THETA_IN_WINDOWS))
+        windows = Windows(number("attention.sliding_window"), period if isinstance(period, int) else 0, rope)
+        variant = replace(variant, windows=windows)
     is_sound = (
         0 < layers <= _MOST_LAYERS
         and embedding is not None
@@ -114,6 +135,8 @@ def _shape(path: Path, header: GgufHeader, architecture: str) -> LlamaShape:
         and epsilon > 0
         and theta > 1
         and divisor > 0
+        and not any(header.values.get(f"{architecture}.{cap}") for cap in _CAPS)
+        and (variant.windows is None or _are_sound(variant.windows))
     )
     if not is_sound or embedding is None:
         raise _cannot_learn(path)
@@ -135,7 +158,12 @@ def _shape(path: Path, header: GgufHeader, architecture: str) -> LlamaShape:
         qkv_bias=biased[0],
         attention_out_bias=biased[1],
         mlp_bias=biased[2],
+        variant=variant,
     )
+
+
+def _are_sound(windows: Windows) -> bool:
+    return windows.num_tokens > 0 and windows.period > 0 and windows.rope.theta > 1
 
 
 def _position_divisor(header: GgufHeader, architecture: str) -> float:
@@ -170,10 +198,15 @@ def _expected(shape: LlamaShape) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield HEAD, (shape.hidden, shape.vocabulary)
     has_biases = (shape.qkv_bias, shape.attention_out_bias, shape.mlp_bias, shape.mlp_bias)
     biased = [part for parts, is_biased in zip(PARTS.values(), has_biases, strict=True) if is_biased for part in parts]
-    sizes = _sizes(shape)
+    sizes, norms = _sizes(shape), [*NORMS.values()]
+    widths = dict.fromkeys(norms[:2], shape.hidden)
+    if shape.variant.head_norms:
+        widths |= dict.fromkeys(norms[2:4], shape.head_dim)
+    if shape.variant.post_norms:
+        widths |= dict.fromkeys(norms[4:], shape.hidden)
     for number in range(shape.num_layers):
-        for norm in _NORMS:
-            yield f"blk.{number}.{norm}.weight", (shape.hidden,)
+        for norm, width in widths.items():
+            yield f"blk.{number}.{norm}.weight", (width,)
         for part, (outputs, inputs) in sizes.items():
             yield f"blk.{number}.{part}.weight", (inputs, outputs)
             if part in biased:

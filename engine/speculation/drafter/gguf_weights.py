@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ import torch
 
 from engine.speculation.drafter.adapter import Adapter, matrix_sizes
 from engine.speculation.drafter.gguf_adapter import Addition, HeadAddition, adapter_tensors, check_tensors
-from engine.speculation.drafter.gguf_shape import EMBEDDING, NORM, PARTS, GgufModel, read_rows
+from engine.speculation.drafter.gguf_shape import EMBEDDING, NORM, NORMS, PARTS, GgufModel, read_rows
 from engine.speculation.drafter.matrices import DenseEmbedding, DenseMatrix, Matrix, StoredEmbedding, StoredMatrix
 from engine.speculation.drafter.model import LayerWeights, LlamaWeights
 
@@ -51,9 +52,10 @@ def addition_of(model: GgufModel, adapter: Adapter) -> Addition:
 
 
 def _layer(tensors: _Tensors, number: int, read: Callable[[str], Matrix]) -> LayerWeights:
-    qkv, attention_out, gate_up, down = (read(f"{number}.{part}") for part in PARTS)
-    norms = (tensors.vector(f"blk.{number}.{part}_norm.weight") for part in ("attn", "ffn"))
-    return LayerWeights(next(norms), qkv, attention_out, next(norms), gate_up, down)
+    parts: dict[str, Any] = {part: read(f"{number}.{part}") for part in PARTS}
+    names = {norm: f"blk.{number}.{part}.weight" for norm, part in NORMS.items()}
+    parts |= {norm: tensors.vector(name) for norm, name in names.items() if tensors.has(name)}
+    return LayerWeights(**parts)
 
 
 class _Tensors:
@@ -68,6 +70,9 @@ class _Tensors:
     def dense(self, name: str) -> DenseMatrix:
         names = self._model.tensor_names(name)
         return DenseMatrix(self._read(names, self._sizes[name], torch.float32).t().contiguous(), self._bias(names))
+
+    def has(self, name: str) -> bool:
+        return name in self._model.tensors
 
     def vector(self, name: str) -> torch.Tensor:
         """float32 [outputs]"""

@@ -105,6 +105,11 @@ class LayerWeights:
     mlp_norm: torch.Tensor  # [hidden]
     gate_up: Matrix  # hidden to 2 feed_forward: gate, then up
     down: Matrix  # feed_forward to hidden
+    # Those that a variant has.
+    query_norm: torch.Tensor | None = None  # [head_dim]
+    key_norm: torch.Tensor | None = None  # [head_dim]
+    attention_post_norm: torch.Tensor | None = None  # [hidden]
+    mlp_post_norm: torch.Tensor | None = None  # [hidden]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

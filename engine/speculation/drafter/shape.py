@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,29 @@ class Rope:
 
 
 @dataclass(frozen=True, slots=True)
+class Windows:
+    """Layers that see the last few tokens alone: all but every so many-th one."""
+
+    num_tokens: int  # the token itself included
+    period: int
+    rope: Rope  # of these layers
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What other families do in addition to what Llama does. They learn, but `drafter.model` does not run them."""
+
+    head_norms: bool = False  # each head of queries and keys is normalized before it is rotated
+    post_norms: bool = False  # what attention and the MLP add is normalized, too
+    gelu: bool = False  # is what the gate passes through, instead of SiLU
+    scales_embedding: bool = False  # by the root of the hidden size
+    windows: Windows | None = None
+
+
+PLAIN = Variant()
+
+
+@dataclass(frozen=True, slots=True)
 class LlamaShape:
     """The hyperparameters of a Llama-type model. Its text is part of a drafter's fingerprint."""
 
@@ -43,6 +66,17 @@ class LlamaShape:
     qkv_bias: bool = False
     attention_out_bias: bool = False
     mlp_bias: bool = False
+    variant: Variant = field(default=PLAIN, repr=False)  # not in the text: drafters with a fingerprint are plain
+
+    @property
+    def ropes(self) -> frozenset[Rope]:
+        windows = self.variant.windows
+        return frozenset({self.rope} if windows is None else {self.rope, windows.rope})
+
+    def windows_of(self, layer: int) -> Windows | None:
+        """The windows, if the layer is one of those that have one."""
+        windows = self.variant.windows
+        return None if windows is None or (layer + 1) % windows.period == 0 else windows
 
     @property
     def num_layer_weights(self) -> int:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
 from torch.nn import functional
 
 from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
-from engine.speculation.drafter.model import LlamaWeights, rope_tables
-from engine.speculation.drafter.shape import LlamaShape
+from engine.speculation.drafter.model import LayerWeights, LlamaWeights, rope_tables
+from engine.speculation.drafter.shape import LlamaShape, Rope
 from engine.speculation.learning.frozen import Check as Check
 from engine.speculation.learning.frozen import FrozenMatrices
 from engine.values.memory import return_free_memory
@@ -54,7 +55,7 @@ class AdaptedModel:
         self.rows_at_once = max(1, min(_MOST_ROWS, _MOST_LOGITS // shape.outputs))  # of logits
         self._weights = weights
         self._frozen = FrozenMatrices(shape, weights)
-        self._norms = [(_plain(layer.attention_norm), _plain(layer.mlp_norm)) for layer in weights.layers]
+        self._layers = [_with_plain_norms(layer) for layer in weights.layers]
         self._final_norm = _plain(weights.final_norm)
         generator = torch.Generator().manual_seed(seed)
         self._parts: dict[str, LowRank] = {}
@@ -62,8 +63,7 @@ class AdaptedModel:
             if names is None or name in names:
                 down = torch.randn((rank, inputs), generator=generator) / rank**0.5
                 self._parts[name] = LowRank(down.requires_grad_(), torch.zeros((outputs, rank)).requires_grad_())
-        cosine, sine = rope_tables(shape.rope, _rounded_up(max_length), shape.head_dim)
-        self._cosine, self._sine = cosine[:, None, :], sine[:, None, :]
+        self._rotations = {rope: _tables(rope, _rounded_up(max_length), shape.head_dim) for rope in shape.ropes}
 
     @property
     def parameters(self) -> list[torch.Tensor]:
@@ -180,40 +180,68 @@ class AdaptedModel:
         # No token attends to the padding after it.
         padding = _rounded_up(len(tokens)) - len(tokens)
         states = _plain(self._weights.embedding.look_up([*tokens, *[0] * padding]))
+        if self.shape.variant.scales_embedding:
+            states = states * self.shape.hidden**0.5
         for below in range(number):
             states = self._layer(below, states, check)
         return states
 
     def _layer(self, number: int, states: torch.Tensor, check: Check) -> torch.Tensor:
-        attention_norm, mlp_norm = self._norms[number]
-        heads = self._times(f"{number}.qkv", self._norm(states, attention_norm), check)
-        mixed = self._attend(_Checked.apply(heads, check))  # type: ignore[no-untyped-call]
-        states = states + self._times(f"{number}.attention_out", mixed, check)
-        gate, up = self._times(f"{number}.gate_up", self._norm(states, mlp_norm), check).chunk(2, 1)
-        return states + self._times(f"{number}.down", functional.silu(gate) * up, check)
+        layer, gelu = self._layers[number], self.shape.variant.gelu
+        heads = self._times(f"{number}.qkv", self._norm(states, layer.attention_norm), check)
+        mixed = self._attend(number, _Checked.apply(heads, check))  # type: ignore[no-untyped-call]
+        added = self._times(f"{number}.attention_out", mixed, check)
+        states = states + self._norm(added, layer.attention_post_norm)
+        gate, up = self._times(f"{number}.gate_up", self._norm(states, layer.mlp_norm), check).chunk(2, 1)
+        passed = functional.gelu(gate, approximate="tanh") if gelu else functional.silu(gate)
+        return states + self._norm(self._times(f"{number}.down", passed * up, check), layer.mlp_post_norm)
 
-    def _norm(self, states: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return functional.rms_norm(states, (self.shape.hidden,), weight, self.shape.norm_epsilon)
+    def _norm(self, states: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+        """Without a weight the variant has no norm there."""
+        return states if weight is None else functional.rms_norm(states, weight.shape, weight, self.shape.norm_epsilon)
 
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
         product, part = self._frozen.times(name, rows, check), self._parts.get(name)
         return product if part is None else product + (rows @ part.down.t()) @ part.up.t()
 
-    def _attend(self, heads: torch.Tensor) -> torch.Tensor:
-        shape, size = self.shape, len(heads)
-        num_rotated = shape.num_heads + shape.num_kv_heads
-        split = heads.view(size, num_rotated + shape.num_kv_heads, shape.head_dim)
-        plain, values = split[:, :num_rotated], split[:, num_rotated:].transpose(0, 1)[None]
-        first, second = plain.chunk(2, -1)
-        rotated = plain * self._cosine[:size] + torch.cat((second, first), -1) * self._sine[:size]
-        queries, keys = torch.split(rotated.transpose(0, 1)[None], [shape.num_heads, shape.num_kv_heads], 1)
-        enable_gqa = shape.num_heads != shape.num_kv_heads
-        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True, enable_gqa=enable_gqa)
+    def _attend(self, number: int, heads: torch.Tensor) -> torch.Tensor:
+        shape, size, layer = self.shape, len(heads), self._layers[number]
+        windows = shape.windows_of(number)
+        cosine, sine = (table[:size] for table in self._rotations[shape.rope if windows is None else windows.rope])
+
+        def rotated(some: torch.Tensor) -> torch.Tensor:
+            first, second = some.chunk(2, -1)
+            return (some * cosine + torch.cat((second, first), -1) * sine).transpose(0, 1)[None]
+
+        counts = [shape.num_heads, shape.num_kv_heads, shape.num_kv_heads]
+        queries, keys, values = torch.split(heads.view(size, -1, shape.head_dim), counts, 1)
+        is_near = None
+        if windows is not None and windows.num_tokens < size:
+            is_near = torch.ones((size, size), dtype=torch.bool).tril_().triu_(1 - windows.num_tokens)
+        mixed = functional.scaled_dot_product_attention(
+            rotated(self._norm(queries, layer.query_norm)),
+            rotated(self._norm(keys, layer.key_norm)),
+            values.transpose(0, 1)[None],
+            attn_mask=is_near,
+            is_causal=is_near is None,
+            enable_gqa=shape.num_heads != shape.num_kv_heads,
+        )
         return mixed[0].transpose(0, 1).reshape(size, -1)
 
 
 def _rounded_up(size: int) -> int:
     return -(-size // _LENGTH_STEP) * _LENGTH_STEP
+
+
+def _tables(rope: Rope, num_positions: int, head_dim: int) -> tuple[torch.Tensor, ...]:
+    """Cosines and signed sines, each [positions, 1, head_dim]."""
+    return tuple(table[:, None, :] for table in rope_tables(rope, num_positions, head_dim))
+
+
+def _with_plain_norms(layer: LayerWeights) -> LayerWeights:
+    parts = {field.name: getattr(layer, field.name) for field in fields(layer)}
+    norms: Any = {name: _plain(part) for name, part in parts.items() if isinstance(part, torch.Tensor)}
+    return replace(layer, **norms)
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

@@ -22,7 +22,7 @@ from engine.values.config import EngineConfig
 from engine.values.errors import AdapterUnusable, DrafterUnusable, FileUnusable
 from engine.values.exports import DrafterExported, ExportEngine, ExportOrder
 from engine.values.targets import TargetSource
-from tests.fakes.tiny_models import tiny_llama, tiny_qwen2
+from tests.fakes.tiny_models import tiny_gemma3, tiny_llama, tiny_qwen2
 from tests.unit.engine.speculation.drafter.checkpoints import random_llama, save
 from tests.unit.engine.speculation.drafter.test_export import learned
 
@@ -126,6 +126,12 @@ def test_another_vocabulary_is_only_for_those_who_translate(desk: Desk) -> None:
     assert not done.shares_vocabulary
     assert "assistant_tokenizer=AutoTokenizer" in done.command
     assert "use_heterogeneous_vocab" in desk.export(ExportEngine.VLLM, "again", folder).command
+
+
+def test_families_that_no_copy_of_ours_runs_are_not_exported(desk: Desk) -> None:
+    path = tiny_gemma3(desk.home / "gemma.gguf")
+    with pytest.raises(DrafterUnusable, match="type “gemma3”; only drafters of the Llama type"):
+        desk.export(ExportEngine.LLAMA_CPP, "a.gguf", str(path))
 
 
 def test_the_one_that_learned_most_is_taken(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

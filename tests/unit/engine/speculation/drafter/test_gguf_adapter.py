@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +18,40 @@ from engine.speculation.drafter.gguf_shape import GgufModel, read_gguf_model
 from engine.speculation.drafter.gguf_weights import addition_of, stored_weights
 from engine.speculation.drafter.interface import LogitRow
 from engine.speculation.drafter.model import AcceptanceHead
+from engine.speculation.drafter.shape import LlamaShape, Rope
 from engine.speculation.learning.adapting import AdaptedModel
 from engine.speculation.model.files.sources import starter_path
 from engine.values.errors import AdapterUnusable, DrafterUnusable, TargetUnusable
 from engine.values.stop_signal import StopSignal
-from tests.fakes.tiny_models import tiny_llama, tiny_mamba, tiny_qwen2
+from tests.fakes.tiny_models import tiny_gemma3, tiny_llama, tiny_mamba, tiny_qwen2, tiny_qwen3
+from tests.gemma import gemma_path
 
 _RANK = 4
 _TOKENS = [1, *range(100, 140)]
+
+
+def of_variant(**changes: Any) -> Callable[[LlamaShape], LlamaShape]:
+    return lambda shape: replace(shape, variant=replace(shape.variant, **changes))
+
+
+def of_windows(**changes: Any) -> Callable[[LlamaShape], LlamaShape]:
+    def change(shape: LlamaShape) -> LlamaShape:
+        assert shape.variant.windows is not None
+        return of_variant(windows=replace(shape.variant.windows, **changes))(shape)
+
+    return change
+
+
+CHANGES = {
+    "another gate": of_variant(gelu=False),
+    "a plain embedding": of_variant(scales_embedding=False),
+    "no windows": of_variant(windows=None),
+    "larger windows": of_windows(num_tokens=9),
+    "smaller windows": of_windows(num_tokens=7),
+    "other layers": of_windows(period=7),
+    "other rotations in windows": of_windows(rope=Rope(1_000_000.0)),
+    "other rotations outside": lambda shape: replace(shape, rope=Rope(10_000.0)),
+}
 
 
 def some_adapter(model: GgufModel, size: float) -> Adapter:
@@ -45,19 +72,21 @@ def load(path: Path) -> GgufDrafter:
     return load_gguf(path, path.stem, True, StopSignal(), path.parent / "adapters")[0]
 
 
-def in_torch(model: GgufModel, adapter: Adapter | None) -> tuple[LogitRow, torch.Tensor]:
+def in_torch(
+    model: GgufModel, adapter: Adapter | None, tokens: Sequence[int] = _TOKENS
+) -> tuple[LogitRow, torch.Tensor]:
     """Logits and state after the tokens."""
-    trained = AdaptedModel(model.shape, stored_weights(model), _RANK, 64)
+    trained = AdaptedModel(model.shape, stored_weights(model), _RANK, len(tokens))
     if adapter is not None:
         trained.start_from(adapter)
     with torch.no_grad():
-        state = trained.states(_TOKENS)[-1]
+        state = trained.states(tokens)[-1]
         return trained.logits(state[None])[0].numpy(), state
 
 
-@pytest.mark.parametrize("make", [tiny_llama, tiny_qwen2])
+@pytest.mark.parametrize("make", [tiny_llama, tiny_qwen2, tiny_qwen3, tiny_gemma3])
 def test_both_compute_the_same_with_it_and_without(make: Callable[[Path], Path], tmp_path: Path) -> None:
-    """One has its embedding for its head and queries in llama.cpp's own order, the other biases and its own head."""
+    """One has its embedding for its head and queries in llama.cpp's own order, the next biases and its own head."""
     path = make(tmp_path / "tiny.gguf")
     model, drafter = read_gguf_model(path), load(path)
     adapter = some_adapter(model, 0.1)
@@ -86,6 +115,33 @@ def test_both_compute_the_same_with_it_and_without(make: Callable[[Path], Path],
     np.testing.assert_array_equal(drafter.read(_TOKENS), plain)
     assert drafter.chance(0.7) == 0.7
     assert not [*(tmp_path / "adapters").iterdir()], "what was learned is left nowhere"
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_gemma_does_otherwise_counts(change: Callable[[LlamaShape], LlamaShape], tmp_path: Path) -> None:
+    """So that the tolerance above would show what is wrong."""
+    path = tiny_gemma3(tmp_path / "tiny.gguf")
+    model, drafter = read_gguf_model(path), load(path)
+    wrong = in_torch(replace(model, shape=change(model.shape)), None)[0]
+    assert np.abs(drafter.read(_TOKENS) - wrong).max() > 0.2
+
+
+@pytest.mark.gemma
+def test_gemma_learns_behind_its_windows(tmp_path: Path) -> None:
+    model = read_gguf_model(gemma_path())
+    drafter, vocabulary = load_gguf(gemma_path(), "Gemma", True, StopSignal(), tmp_path)
+    text = " ".join(f"On day {day} the boat leaves at {day + 4} with {day * 3} people." for day in range(40))
+    tokens = vocabulary.encode(text.encode())
+    assert tokens is not None
+    assert len(tokens) > 512
+    adapter, plain = some_adapter(model, 0.05), drafter.read(tokens).copy()
+    error = (plain - in_torch(model, None, tokens)[0]).std()
+    assert error < 0.1 * plain.std()
+    drafter.offer(addition_of(model, adapter))
+    drafter.refresh()
+    learned, wanted = drafter.read(tokens).copy(), in_torch(model, adapter, tokens)[0]
+    assert (learned - wanted).std() < 0.25 * (learned - plain).std()
+    assert learned.argmax() == wanted.argmax()
 
 
 @pytest.mark.starter
@@ -146,5 +202,6 @@ def test_a_file_that_llama_cpp_refuses_costs_only_what_was_learned(
 
 
 def test_only_models_that_are_known_in_every_part_learn(tmp_path: Path) -> None:
-    with pytest.raises(DrafterUnusable, match="not a Llama-type model"):
-        read_gguf_model(tiny_mamba(tmp_path / "mamba.gguf"))
+    for path in (tiny_mamba(tmp_path / "mamba.gguf"), tiny_gemma3(tmp_path / "capped.gguf", cap=30.0)):
+        with pytest.raises(DrafterUnusable, match="not a Llama-type model"):
+            read_gguf_model(path)

@@ -14,10 +14,13 @@ from transformers import PreTrainedModel
 
 from engine.speculation.drafter.adapter import Adapter, adapted, matrices
 from engine.speculation.drafter.checkpoint import load_drafter
+from engine.speculation.drafter.gguf_shape import read_gguf_model
+from engine.speculation.drafter.gguf_weights import stored_weights
 from engine.speculation.drafter.matrices import WeightForm
 from engine.speculation.drafter.model import LlamaDrafter
-from engine.speculation.learning import adapting
+from engine.speculation.learning import adapting, frozen
 from engine.speculation.learning.adapting import AdaptedModel
+from tests.fakes.tiny_models import tiny_gemma3, tiny_llama, tiny_qwen3
 from tests.unit.engine.speculation.drafter.checkpoints import random_llama, save
 from tests.unit.engine.speculation.drafter.test_model import MODELS
 
@@ -93,6 +96,37 @@ def test_gradients_are_those_of_the_whole_pass(make: Callable[[PreTrainedModel, 
     assert value == pytest.approx(float(wanted.detach()), rel=1e-3)
     for found, whole in zip(gradients, torch.autograd.grad(wanted, model.parameters), strict=True):
         assert (found - whole).norm() <= 0.02 * whole.norm() + 1e-6, "but for the rounding of bfloat16"
+
+
+@pytest.mark.parametrize("make_file", [tiny_llama, tiny_qwen3, tiny_gemma3])
+def test_gradients_say_how_the_loss_changes(
+    make_file: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the loss on either side, in the direction of each additions' gradient."""
+    monkeypatch.setattr(frozen, "multiplies_bfloat16", lambda: False)  # which would round the difference away
+    file = read_gguf_model(make_file(tmp_path / "tiny.gguf"))
+    model = AdaptedModel(file.shape, stored_weights(file), RANK, 64)
+    tokens, places = [token % 250 for token in TOKENS], torch.arange(20, 59)
+
+    def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
+        wanted = torch.tensor(tokens)[places[rows] + 1]
+        return torch.nn.functional.cross_entropy(logits, wanted, reduction="sum")
+
+    dice = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters:
+            parameter.copy_(torch.randn(parameter.shape, generator=dice) / 8)
+    gradients = model.gradients(tokens, places, loss)[1]
+    for parameter, gradient in zip(model.parameters, gradients, strict=True):
+        step, kept = gradient * (0.02 / gradient.norm()), parameter.detach().clone()
+        sides = []
+        for side in (kept + step, kept - step):
+            with torch.no_grad():
+                parameter.copy_(side)
+                states = model.states(tokens)[places]
+                sides.append(float(loss(model.logits(states), slice(0, len(places)))))
+                parameter.copy_(kept)
+        assert sides[0] - sides[1] == pytest.approx(2 * 0.02 * float(gradient.norm()), rel=0.03, abs=2e-3)
 
 
 def test_matrices_that_are_not_named_stay_as_they_are(
