@@ -57,7 +57,7 @@ AND typeof(width) = 'integer' AND width > 0
 AND typeof(tokens) = 'blob' AND length(tokens) > 0 AND length(tokens) % {_TOKEN_BYTES} = 0
 AND typeof(law_tokens) = 'blob' AND length(law_tokens) = length(tokens) * width
 AND typeof(law_logs) = 'blob' AND length(law_logs) * {_TOKEN_BYTES} = length(law_tokens) * {_LOG_BYTES}
-ORDER BY {{order}} LIMIT ?
+ORDER BY {{latest}} {{way}} LIMIT ?
 """
 # All branches at once: UNION takes a message that many lessons share, or that is in a cycle, only once.
 _BRANCHES = """
@@ -72,22 +72,24 @@ JOIN answered ON answered.id = messages.id WHERE typeof(messages.text) = 'text'
 _LESSONS = {
     "table": "lessons",
     "number": "lessons.message_id",
+    "latest": "lessons.message_id",
     "prompt": "NULL",
     "follows": "lessons.message_id > ?",
-    "order": "lessons.message_id DESC",
+    "way": "DESC",
     "made": "messages.created_at",
     "answered": "messages.parent_id",
 }
 _SELF_DISTILLED = {
     "table": "practice",
     "number": "-practice.id",
+    "latest": "practice.id",
     "prompt": "practice.prompt",
     "follows": "practice.id > -?",
-    "order": "practice.id DESC",
+    "way": "DESC",
     "made": "practice.created_at",
     "answered": "practice.message_id",
 }
-_IN_ORDER = _SELF_DISTILLED | {"order": "practice.id"}
+_IN_ORDER = _SELF_DISTILLED | {"way": "ASC"}
 _PROMPT_NOW = (
     select(ConversationRow.system_prompt)
     .join(MessageRow, MessageRow.conversation_id == ConversationRow.id)
