@@ -21,7 +21,7 @@ _PART_S = 2.0  # between two parts that are worth storing: this much of a reply,
 _DIGITS = 3  # of seconds, as they are stored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: after a pass, that takes twice as long to make
 class TextPiece:
     """What was added to the answer."""
 
@@ -33,7 +33,7 @@ class TextPiece:
 Piece = TextPiece | ThoughtPiece
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: after a pass, that takes twice as long to make
 class ReplySoFar:
     """All values of one reply share a list of pieces, which only `GrowingReply` extends: making one takes the same time
     however long the reply is."""

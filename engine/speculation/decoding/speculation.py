@@ -233,7 +233,8 @@ class Speculation:
         except ProposerFailed as failure:
             self._go_on_without(policy, failure)
         assert self._costs is not None
-        self._costs.note(len(verdict.draft.tokens) + 1, pass_s)
+        if policy.looks:
+            self._costs.note(len(verdict.draft.tokens) + 1, pass_s)
         self._num_rounds += 1
         self._num_passed_up += policy.has_passed_up
         self._rounds_until_sentence -= 1

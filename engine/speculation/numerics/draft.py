@@ -245,7 +245,7 @@ class Draft:
 NO_DRAFT = Draft()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: after a pass, that takes twice as long to make
 class Verdict:
     draft: Draft
     num_accepted: int  # of the draft's tokens, from its first on; of a tree, along one branch

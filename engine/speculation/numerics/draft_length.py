@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import sub
 
 from engine.speculation.numerics.draft import Draft
 from engine.values.draft_policy import KnownCosts, SpanCosts
@@ -99,6 +100,18 @@ class PassCosts:
 
     def of(self, num_tokens: int) -> float:
         return self._single_s * self._multiples[min(num_tokens, MAX_LENGTH + 1) - 1]
+
+    def beyond(self, num_tokens: int, count: int) -> list[float]:
+        """V(n) for the next `count` numbers after `num_tokens`, as far as they go."""
+        single_s = self._single_s
+        return [single_s * each for each in self._multiples[num_tokens : num_tokens + count]]
+
+    @property
+    def least_row_s(self) -> float:
+        """What one more row costs where it costs least, in passes that have a draft, but no long copy."""
+        multiples = self._multiples[1 : USUAL_LENGTH + 1]
+        least: float = min(map(sub, multiples[1:], multiples))
+        return self._single_s * least
 
     @property
     def most_rows(self) -> int:
@@ -216,11 +229,11 @@ def best_gain(
     """
     best, best_gain = 0, 0.0
     accepted, gained = 1.0, 0.0
-    without = costs.of(num_rows)
-    for length, chance in enumerate(chances[: MAX_LENGTH + 1 - num_rows], 1):
+    without, longer_s = costs.of(num_rows), costs.beyond(num_rows, len(chances))
+    for length, (chance, seconds) in enumerate(zip(chances, longer_s, strict=False), 1):
         accepted *= chance
         gained += accepted
-        gain = gained - rate * (costs.of(num_rows + length) - without + (length - 1) * step_s)
+        gain = gained - rate * (seconds - without + (length - 1) * step_s)
         if gain > best_gain:
             best, best_gain = length, gain
     return best, best_gain

@@ -37,12 +37,8 @@ class Calibration:
         self._lean = 0.0
 
     def chance(self, kind: int) -> float:
-        return self.chances((kind,))[0]
-
-    def chances(self, kinds: Sequence[int]) -> tuple[float, ...]:
-        odds = math.exp(-self._lean)
-        shares = map(self.share, kinds)
-        return tuple(share / (share + (1 - share) * odds) for share in shares)
+        share = self.share(kind)
+        return share / (share + (1 - share) * math.exp(-self._lean))
 
     def share(self, kind: int) -> float:
         return min(max(self._accepted[kind] / self._tried[kind], 1 - _HIGHEST_SHARE), _HIGHEST_SHARE)

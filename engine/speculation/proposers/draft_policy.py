@@ -16,7 +16,6 @@ import math
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from engine.speculation.model.interface import TargetFeature
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -64,7 +63,7 @@ class DraftPolicy:
         self._labels: dict[str, str] = {}  # by key of an origin
         self._budget = LossBudget()
         self._lookout = Lookout()
-        self._looks = True  # whether the free proposers were asked in this round
+        self.looks = True  # whether proposers were asked in this round
         self._recent = RecentRounds(passes.plain_s)
         self._owner = USER  # of the last reply
         self._level = 0  # of its temperature
@@ -158,6 +157,13 @@ class DraftPolicy:
                 if proposer.calibration is not None:
                     proposer.calibration.enter(level)
         self._costs.enter(len(context.tokens))
+        is_awake = any(each.is_awake for each in self._costly)
+        self.looks = self._lookout.wants_look() or is_awake or self._always is not None
+        if not self.looks:
+            self._surest, self.has_passed_up = None, False
+            for each in self._costly:
+                each.standing.pause()
+            return NO_DRAFT
         rate = max(1 / self.passes.plain_s, self._recent.rate)  # tokens that a second would bring otherwise
         branches = context.max_branches if context.max_branches == 1 or self._may_branch(rate) else 1
         if self._costly and self._always is None:
@@ -172,12 +178,6 @@ class DraftPolicy:
             longest = min(longest, self._always.longest)
             draft, _ = candidate.draft(context, longest, worth)
             return candidate.paying(draft, longest, rate, self._always.shortest)
-        self._looks = self._lookout.wants_look() or any(each.is_awake for each in self._costly)
-        if not self._looks:
-            self._surest, self.has_passed_up = None, False
-            for each in self._costly:
-                each.standing.pause()
-            return NO_DRAFT
         worth, reach = GoingRate(self.passes, rate), min(longest, MAX_LENGTH)
         guesses = [call(proposer, proposer.propose, context, reach, worth) for proposer in self._free]
         self._surest = max((guess for guess in guesses if guess.tokens), key=lambda each: each.chances[0], default=None)
@@ -188,19 +188,26 @@ class DraftPolicy:
         best, gain = self._best_free(guesses, reach, rate)
         draft = self._choose(context, guesses, best, gain, reach, rate)
         self.has_passed_up = not draft.tokens and self._surest is not None and self._surest.chances[0] >= _LIKELY
-        return self._widened(draft, longest, branches, rate) if branches > 1 else draft
+        if branches > 1:
+            draft = self._widened(draft, longest, branches, rate)
+        if draft.tokens:
+            self._lookout.look_again()
+        return draft
 
     def observe(self, verdict: Verdict, round_s: float, pass_s: float) -> None:
         """Learns from a round; `round_s` counts from the end of the one before, and includes the target's `pass_s`.
         Raises ProposerFailed."""
         draft = verdict.draft
+        if not self.looks:  # a plain round like those before it, which have told what it costs
+            self._budget.note(len(verdict.tokens), 0.0)
+            return
         change_s = self._costs.learn(draft, pass_s, max(0.0, round_s - pass_s - draft.drafter_s))
         self._num_rounds += 1
         if self._num_rounds % _ROUNDS_UNTIL_COSTS_CHANGE == 0:
             for candidate in self._costly:
                 candidate.costs.weigh()
         self._note(verdict, change_s)
-        for proposer in self._all() if self._looks else ():
+        for proposer in self._all():
             call(proposer, proposer.observe, verdict)
 
     def measure_costs(self) -> None:
@@ -211,7 +218,7 @@ class DraftPolicy:
     def end_reply(self) -> None:
         """Raises ProposerFailed."""
         self._budget.begin_reply()
-        self._lookout.begin_reply()
+        self._lookout.look_again()
         for proposer in self._all():
             call(proposer, proposer.end_reply)
 
@@ -300,8 +307,7 @@ class DraftPolicy:
 
     def _may_branch(self, rate: float) -> bool:
         """True if a row for another branch can ever pay."""
-        passes_s = (self.passes.of(rows) for rows in range(2, USUAL_LENGTH + 2))
-        return self._draws_trees and any(rate * (more - less) < _MOST_ALTERNATIVE for less, more in pairwise(passes_s))
+        return self._draws_trees and rate * self.passes.least_row_s < _MOST_ALTERNATIVE
 
     def _best_free(self, guesses: Sequence[Draft], longest: int, rate: float) -> tuple[Draft, float]:
         """The part of a free guess that gains most, of at most `longest` tokens, and the tokens it gains; an empty
@@ -349,9 +355,12 @@ class DraftPolicy:
 
     def _note(self, verdict: Verdict, change_s: float) -> None:
         draft, passes, plain_s = verdict.draft, self.passes, self.passes.plain_s
-        asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
-        step_s = next((each.costs.step_s for each in asked), 0.0)
-        seconds = passes.of(len(draft.tokens) + 1) + passes.own.of(1, bool(draft.tokens), 0) + step_s * draft.num_steps
+        seconds = plain_s
+        if draft.tokens or draft.num_steps:
+            asked = (each for each in self._costly if each.proposer.origin.key in draft.proposers)
+            step_s = next((each.costs.step_s for each in asked), 0.0)
+            own_s = passes.own.of(1, bool(draft.tokens), 0)
+            seconds = passes.of(len(draft.tokens) + 1) + own_s + step_s * draft.num_steps
         self._budget.note(len(verdict.tokens), (seconds - plain_s + change_s) / plain_s)
         if self._surest is not None and not draft.tokens:
             self._note_passed_up(self._surest, verdict.tokens[0])

@@ -281,10 +281,10 @@ class DrafterProposer(SuppliedProposer):
     ) -> Guess:
         """A guess that is yet to be made. `likeliest`: the likeliest token, or that of those not ruled out."""
         probability = self._drafter.chance(outlook.probability(likeliest))
+        sure = sure_kind(probability)
         about = features(probability, self._drafted, self._begins_word(likeliest), outlook.blend)
-        return self._learned.judged(
-            Guess(sure_kind(probability), likeliest, proposed, inner, outlook.blend, about=about)
-        )
+        chance = self._learned.chance(sure, about, proposed is not None)
+        return Guess(sure, likeliest, proposed, inner, outlook.blend, about=about, chance=chance)
 
     def _note_alternatives(self, outlook: DraftOutlook, guess: Guess, place: int, others: Collection[int] = ()) -> None:
         """Keeps the likeliest tokens besides that guess and `others`, at that place of the draft, where branches are

@@ -55,7 +55,7 @@ NUM_FEATURES = 7  # the calibrated chance, and what `features` returns
 LEAST_BESIDE = _BESIDE_CERTAIN[0]  # the least probability of a token that is worth a branch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: after a pass, that takes twice as long to make
 class Guess:
     """What the drafter thought of one token of the target."""
 
@@ -76,11 +76,7 @@ class Guess:
 
     @property
     def kind(self) -> int:
-        if self.drawn is None:
-            return self.sure
-        if self.is_likeliest:
-            return _FIRST_LIKELIEST_DRAWN + self.sure
-        return _FIRST_OTHER_DRAWN + bisect_right(_RARE, self.drawn)
+        return self.sure if self.drawn is None else _drawn_kind(self.sure, self.drawn, self.is_likeliest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +110,14 @@ class GuessChances:
         self.calibration = Calibration(_PRIORS)
         self.head = AcceptanceHead(NUM_FEATURES)
 
-    def judged(self, guess: Guess) -> Guess:
-        """The guess with its chance; if it may be drawn, that of the likelier way."""
-        chance = self._chance(guess, guess.sure)
-        if guess.proposed is not None:
-            chance = max(chance, self._chance(guess, _FIRST_ANY_DRAW + guess.sure))
-        return replace(guess, chance=chance)
+    def chance(self, sure: int, about: tuple[float, ...], may_be_drawn: bool) -> float:
+        """That a guess of that kind is accepted; if it may be drawn, in the likelier way."""
+        chance = self._chance(sure, about)
+        return max(chance, self._chance(_FIRST_ANY_DRAW + sure, about)) if may_be_drawn else chance
 
-    def _chance(self, guess: Guess, kind: int) -> float:
+    def _chance(self, kind: int, about: tuple[float, ...]) -> float:
         known = self.calibration.chance(kind)
-        return self.head.chance((odds_of(known), *guess.about)) if self.head.is_better else known
+        return self.head.chance((odds_of(known), *about)) if self.head.is_better else known
 
     def of_alternative(self, alternative: Alternative) -> float:
         return self.calibration.share(alternative.kind)
@@ -132,17 +126,17 @@ class GuessChances:
         return self.calibration.share(FIRST_WEIGHT + blend_kind)
 
     def decide(self, guess: Guess, dice: Dice) -> tuple[Guess, Distribution]:
-        """The guess made the way that is likelier to be accepted, and the distribution that its token was truly taken
-        from."""
-        proposed = guess.proposed
+        """The guess made the way that is likelier to be accepted, whose chance it has, and the distribution that its
+        token was truly taken from."""
+        proposed, sure = guess.proposed, guess.sure
         assert proposed is not None
-        certain = self._chance(guess, guess.sure)
-        if certain > self._chance(guess, _FIRST_ANY_DRAW + guess.sure):
-            return replace(guess, chance=certain), Certain(guess.token)
+        if guess.chance > self._chance(_FIRST_ANY_DRAW + sure, guess.about):
+            return guess, Certain(guess.token)
         place = dice.choose(proposed.probabilities)
         token, drawn = int(proposed.ids[place]), float(proposed.probabilities[place])
-        guess = replace(guess, token=token, drawn=drawn, is_likeliest=token == guess.token)
-        return replace(guess, chance=self._chance(guess, guess.kind)), proposed
+        is_likeliest = token == guess.token
+        chance = self._chance(_drawn_kind(sure, drawn, is_likeliest), guess.about)
+        return replace(guess, token=token, drawn=drawn, is_likeliest=is_likeliest, chance=chance), proposed
 
     def note(self, guess: Guess, accepted: Accepted) -> None:
         if accepted.certain is not None:
@@ -175,6 +169,10 @@ def features(probability: float, before: Sequence[Guess], begins_word: bool, ble
 def sure_kind(probability: float) -> int:
     """The kind of a guess whose likeliest token has that probability."""
     return bisect_right(_CONFIDENCES, probability)
+
+
+def _drawn_kind(sure: int, drawn: float, is_likeliest: bool) -> int:
+    return _FIRST_LIKELIEST_DRAWN + sure if is_likeliest else _FIRST_OTHER_DRAWN + bisect_right(_RARE, drawn)
 
 
 def kind_beside(guess: Guess, probability: float) -> int | None:

@@ -86,7 +86,7 @@ class HeadsProposer(SuppliedProposer):
         seconds = time.perf_counter() - began
         self.step_s += _NEWEST_STEP * (min(seconds, 2 * self.step_s) - self.step_s)
         trunk = [*takewhile(lambda token: token not in self._silent, (each[0] for each in outlook.tokens))]
-        chances = self.calibration.chances([outlook.kind(head) for head in range(len(trunk))])
+        chances = tuple([self.calibration.chance(outlook.kind(head)) for head in range(len(trunk))])
         length = 0
         while length < min(limit, len(trunk)) and worth.is_checked(chances[: length + 1]):
             length += 1

@@ -27,7 +27,7 @@ from engine.values.sentences import say
 StoreNgrams = Callable[[Sequence[NgramRecord]], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: after a pass, that takes twice as long to make
 class Context:
     turns: Sequence[ChatTurn]  # the conversation that is being answered; the prompt as text
     tokens: Sequence[int]  # held by the target, prompt and reply so far; a view that changes after the round

@@ -185,9 +185,8 @@ class RecallProposer(Proposer):
             parents += [branch.parent, *range(len(tokens), len(tokens) + len(more) - 1)]
             tokens, kinds = tokens + more, kinds + more_kinds
         self._guesses.append(_Guess(num_ahead, tokens, kinds, parents))
-        different = list(dict.fromkeys(kinds))
-        known = dict(zip(different, self.calibration.chances(different), strict=True))
-        known |= {kind: self.calibration.share(kind) for kind in _BRANCHES if kind in known}
+        judge = self.calibration
+        known = {kind: judge.share(kind) if kind in _BRANCHES else judge.chance(kind) for kind in {*kinds}}
         chances = tuple([known[kind] for kind in kinds])
         return Draft(tuple(tokens), chances=chances, proposer=self.origin.key, parents=as_parents(parents)), place
 

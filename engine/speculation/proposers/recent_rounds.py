@@ -124,5 +124,6 @@ class Lookout:
         self._num_fruitless = self._num_fruitless + 1 if is_fruitless else 0
         self._rounds_to_skip = bisect_right(_FRUITLESS, self._num_fruitless)
 
-    def begin_reply(self) -> None:
+    def look_again(self) -> None:
+        """Asks in every round again."""
         self._num_fruitless = self._rounds_to_skip = 0

@@ -34,7 +34,7 @@ from engine.values.replies import ProposerCounts, ReplyStatistics, StopReason, T
 from engine.values.speed import Hindrance, LiveFigures
 from engine.values.stop_signal import StopSignal
 
-_FIGURES_S = 0.05  # for which the figures of a reply in progress stay: no one could read them faster
+_FIGURES_S = 0.2  # for which the figures of a reply in progress stay: no one could read them faster
 _SEED_BITS = 32  # of a seed that is drawn: short enough to be typed
 
 

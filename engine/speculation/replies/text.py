@@ -30,13 +30,15 @@ class TextStream:
 
     def __init__(self, stop_strings: Sequence[str] = ()) -> None:
         self._stop_strings = tuple(stop_strings)
-        self._decoder = _new_decoder()
+        self._undecoded = b""  # the beginning of a character
         self._withheld = ""
         self.num_decoded = 0  # complete characters, withheld and dropped ones included
         self.stopped = False  # at a stop string; it and what follows are dropped
 
     def push(self, piece: bytes) -> str:
-        text = self._decoder.decode(piece)
+        data = self._undecoded + piece
+        text, num_read = codecs.utf_8_decode(data, "replace")
+        self._undecoded = data[num_read:]
         self.num_decoded += len(text)
         return self._release(text)
 

@@ -65,6 +65,12 @@ def test_recall_is_checked_as_far_as_gains_most(chances: list[float], costs: lis
     assert (gain(len(draft.tokens)) if draft.tokens else 0.0) == pytest.approx(best, abs=1e-9)
 
 
+def test_where_drafts_pay_by_their_length_it_looks_in_every_round() -> None:
+    """The first guess alone is not worth a row."""
+    machine = Machine(recalling(0.65, *[0.99] * 10), costs={1: 1.0, 2: 2.0, 16: 2.0}, true_chance=0.99)
+    assert num_drafted(machine.play(40)) == 40
+
+
 def test_a_small_gain_is_not_worth_what_the_next_round_without_a_draft_will_cost_more() -> None:
     """Recall has something in every third round; llama.cpp builds another graph after each of its drafts."""
 
