@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gguf import GGMLQuantizationType
-from gguf.quants import _type_traits, dequantize
+from gguf.quants import _type_traits
 
 from engine.speculation.drafter.shape import PLAIN, LlamaShape, Rope, Variant, Windows
 from engine.speculation.model.files.gguf_header import GgufHeader, TensorPlace, read_header
 from engine.speculation.model.files.model_files import part_paths
+from engine.speculation.model.llama.dequantizing import dequantized
 from engine.values.errors import DrafterUnusable
 
 VARIANTS = {  # Mistral calls itself llama
@@ -231,4 +232,4 @@ def read_rows(path: Path, place: TensorPlace, spans: Iterable[tuple[int, int]]) 
             file.seek(place.start + first * row_bytes)
             stored += file.read((end - first) * row_bytes)
     data = np.frombuffer(stored, np.uint8).reshape(-1, row_bytes)
-    return dequantize(data, GGMLQuantizationType(place.kind)).astype(np.float32, copy=False)
+    return dequantized(data, GGMLQuantizationType(place.kind))

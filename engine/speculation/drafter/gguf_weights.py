@@ -65,11 +65,12 @@ class _Tensors:
 
     def matrix(self, name: str) -> StoredMatrix:
         names = self._model.tensor_names(name)
-        return StoredMatrix(partial(self._read, names, self._sizes[name]), self._bias(names))
+        return StoredMatrix(partial(self._read, names, self._sizes[name], torch.bfloat16), self._bias(names))
 
     def dense(self, name: str) -> DenseMatrix:
         names = self._model.tensor_names(name)
-        return DenseMatrix(self._read(names, self._sizes[name], torch.float32).t().contiguous(), self._bias(names))
+        weight = self._read(names, self._sizes[name], torch.float32, lambda: None)
+        return DenseMatrix(weight.t().contiguous(), self._bias(names))
 
     def has(self, name: str) -> bool:
         return name in self._model.tensors
@@ -86,17 +87,22 @@ class _Tensors:
         biases = [each.removesuffix("weight") + "bias" for each in names]
         return torch.cat([self.vector(each) for each in biases]) if biases[0] in self._model.tensors else None
 
-    def _read(self, names: Sequence[str], size: tuple[int, int], dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+    def _read(
+        self, names: Sequence[str], size: tuple[int, int], dtype: torch.dtype, check: Callable[[], None]
+    ) -> torch.Tensor:
         """[outputs, inputs]"""
         dense = torch.empty(size, dtype=dtype)
         at_once = max(1, _WEIGHTS_AT_ONCE // size[1])
         first = 0
         for name in names:
             num_rows = self._model.tensors[name].shape[1]
-            places = first + np.argsort(self._model.in_training_order(name, np.arange(num_rows)))
+            places = torch.from_numpy(first + np.argsort(self._model.in_training_order(name, np.arange(num_rows))))
+            is_in_order = bool((places.diff() == 1).all())
             for start in range(0, num_rows, at_once):
-                rows = torch.from_numpy(self._rows(name, [(start, min(start + at_once, num_rows))]))
-                dense[torch.from_numpy(places[start : start + at_once])] = rows.to(dtype)
+                check()
+                end = min(start + at_once, num_rows)
+                rows = torch.from_numpy(self._rows(name, [(start, end)]))
+                dense[slice(first + start, first + end) if is_in_order else places[start:end]] = rows.to(dtype)
             first += num_rows
         return dense
 

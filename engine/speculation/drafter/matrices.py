@@ -31,6 +31,8 @@ _FEW_ROWS = 16  # up to this many, the products that read packed weights are the
 # for every number of rows that it has not seen, and keeps a thousand of them, of half a megabyte each for 135M weights.
 _ROWS_STEP = 64
 
+Check = Callable[[], None]  # called often in what takes long; may raise to end it
+
 GROUP_SIZE = 32  # inputs that share a scale in 4-bit matrices
 _MIDDLE = 8  # of the values of 4 bits
 
@@ -244,21 +246,21 @@ class StoredMatrix:
     """A matrix that stays in its file until it is asked for: llama.cpp runs the drafter, and torch only learns from
     it."""
 
-    read: Callable[[], torch.Tensor]  # bfloat16 [outputs, inputs]
+    read: Callable[[Check], torch.Tensor]  # bfloat16 [outputs, inputs]; the check is called in between and may raise
     bias: torch.Tensor | None = None  # float32 [outputs]
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
-        return DenseMatrix(self.read().t().to(torch.float32), self.bias).times(rows)
+        return DenseMatrix(self.dense().t().to(torch.float32), self.bias).times(rows)
 
     def added(self, states: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return states + self.times(rows)
 
     def dense(self) -> torch.Tensor:
         """bfloat16 [outputs, inputs]"""
-        return self.read()
+        return self.read(lambda: None)
 
     def plus(self, addition: torch.Tensor) -> StoredMatrix:
-        return StoredMatrix(lambda: self.read() + addition.to(torch.bfloat16), self.bias)
+        return StoredMatrix(lambda check: self.read(check) + addition.to(torch.bfloat16), self.bias)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ backwards, and may raise to end a pass early.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -17,16 +17,18 @@ import torch
 from torch.nn import functional
 
 from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
+from engine.speculation.drafter.matrices import Check as Check
 from engine.speculation.drafter.model import LayerWeights, LlamaWeights, rope_tables
 from engine.speculation.drafter.shape import LlamaShape, Rope
-from engine.speculation.learning.frozen import Check as Check
 from engine.speculation.learning.frozen import FrozenMatrices
 from engine.values.memory import return_free_memory
 
 RowsLoss = Callable[[torch.Tensor, slice], torch.Tensor]  # from logits, float32 [rows, outputs], and which rows
 
-# Rows of logits at a time, and how many numbers they may be: what is made of them happens between two checks.
-_MOST_ROWS, _MOST_LOGITS = 32, 1 << 21
+_HEAD_ROWS = 32  # of the product with the head, by far the widest matrix, at a time
+# Of which something is made between two checks: 2 MB, which stay in the heap. The pages of larger pieces come from the
+# system, which takes longer than to fill them.
+_MOST_LOGITS = 1 << 19
 # Lengths are rounded up to multiples of it: oneDNN compiles and caches programs for every shape of a product, some
 # megabytes for each length of a sequence.
 _LENGTH_STEP = 64
@@ -52,7 +54,7 @@ class AdaptedModel:
         """Begins as the drafter itself: the additions are zero. `max_length`: tokens of a sequence. `names`: the
         matrices that are added to, by default all."""
         self.shape = shape
-        self.rows_at_once = max(1, min(_MOST_ROWS, _MOST_LOGITS // shape.outputs))  # of logits
+        self._few = max(1, min(_HEAD_ROWS, _MOST_LOGITS // shape.outputs))  # rows of logits
         self._weights = weights
         self._frozen = FrozenMatrices(shape, weights)
         self._layers = [_with_plain_norms(layer) for layer in weights.layers]
@@ -114,9 +116,22 @@ class AdaptedModel:
 
     def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
         """float32 [rows, outputs]"""
-        padded = functional.pad(states, (0, 0, 0, -len(states) % self.rows_at_once))
-        parts = [self._times("head", part, check) for part in torch.split(padded, self.rows_at_once)]
-        return torch.cat(parts)[: len(states)]
+        padded = functional.pad(states, (0, 0, 0, -len(states) % _HEAD_ROWS))
+        parts = [self._times("head", part, check) for part in torch.split(padded, _HEAD_ROWS)]
+        return (torch.cat(parts) if len(parts) > 1 else parts[0])[: len(states)]
+
+    def logits_by_rows(self, states: torch.Tensor, check: Check = never_stop) -> Iterator[tuple[slice, torch.Tensor]]:
+        """The same a few rows at a time, and which they are: as many as a step between two checks may look through."""
+        for start in range(0, len(states), _HEAD_ROWS):
+            logits = self.logits(states[start : start + _HEAD_ROWS], check)
+            for rows, few in self._by_rows(logits):
+                check()
+                yield slice(start + rows.start, start + rows.stop), few
+
+    def _by_rows(self, logits: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+        for start in range(0, len(logits), self._few):
+            rows = slice(start, min(start + self._few, len(logits)))
+            yield rows, logits[rows]
 
     def gradients(
         self, tokens: Sequence[int], places: torch.Tensor, loss: RowsLoss, check: Check = never_stop
@@ -127,24 +142,28 @@ class AdaptedModel:
             *entered, last = self._run(tokens, check)
         total, upstream = 0.0, torch.zeros_like(last)
         found = [torch.zeros_like(parameter) for parameter in self._of_layer(self.shape.num_layers)]
-        for start in range(0, len(places), self.rows_at_once):
-            rows = places[start : start + self.rows_at_once]
+        wanted = torch.empty((_HEAD_ROWS, self.shape.outputs))  # how each logit is to change
+        for start in range(0, len(places), _HEAD_ROWS):
+            rows = places[start : start + _HEAD_ROWS]
             states = last[rows].requires_grad_()
             logits = self.logits(self._norm(states, self._final_norm), check)
-            value = loss(logits, slice(start, start + len(rows)))
-            check()
-            gradients = torch.autograd.grad(value, [states, *self._of_layer(self.shape.num_layers)])
-            total += float(value.detach())
+            for part, few in self._by_rows(logits.detach()):
+                few.requires_grad_()
+                value = loss(few, slice(start + part.start, start + part.stop))
+                wanted[part] = torch.autograd.grad(value, few)[0]
+                total += float(value.detach())
+                check()
+            left = _Changed.apply(logits, wanted[: len(rows)], check)  # type: ignore[no-untyped-call]
+            gradients = torch.autograd.grad(left, [states, *self._of_layer(self.shape.num_layers)])
             upstream.index_add_(0, rows, gradients[0])
-            for sum_, part in zip(found, gradients[1:], strict=True):
-                sum_.add_(part)
+            for sum_, gradient in zip(found, gradients[1:], strict=True):
+                sum_.add_(gradient)
         for number in reversed(range(self._first, self.shape.num_layers)):
             check()
             if number % _LAYERS_PER_RETURN == 0:
                 return_free_memory()  # the holes that layers leave are many times what the next one takes
             states = entered.pop().requires_grad_()
-            # A number: where gradients are handed over as such, torch imports 500 modules to check their shape.
-            left = (self._layer(number, states, check) * upstream).sum()
+            left = _Changed.apply(self._layer(number, states, check), upstream, check)  # type: ignore[no-untyped-call]
             upstream, *gradients_of = torch.autograd.grad(left, [states, *self._of_layer(number)])
             found = [*gradients_of, *found]
         return total, found
@@ -201,8 +220,9 @@ class AdaptedModel:
         return states if weight is None else functional.rms_norm(states, weight.shape, weight, self.shape.norm_epsilon)
 
     def _times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
-        product, part = self._frozen.times(name, rows, check), self._parts.get(name)
-        return product if part is None else product + (rows @ part.down.t()) @ part.up.t()
+        part = self._parts.get(name)
+        addition = None if part is None else (rows @ part.down.t()) @ part.up.t()
+        return self._frozen.times(name, rows, addition, check)
 
     def _attend(self, number: int, heads: torch.Tensor) -> torch.Tensor:
         shape, size, layer = self.shape, len(heads), self._layers[number]
@@ -261,3 +281,18 @@ class _Checked(torch.autograd.Function):
     def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         context.check()
         return gradients[0], None
+
+
+class _Changed(torch.autograd.Function):
+    """A number that changes with each of its inputs by as much as is said. Where gradients are handed over as such,
+    torch imports 500 modules to check their shape."""
+
+    @staticmethod
+    def forward(context: Any, inputs: torch.Tensor, changes: torch.Tensor, check: Check) -> torch.Tensor:
+        context.changes, context.check = changes, check
+        return inputs.new_zeros(())
+
+    @staticmethod
+    def backward(context: Any, *_: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        context.check()
+        return context.changes, None, None

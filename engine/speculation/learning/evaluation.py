@@ -76,21 +76,18 @@ def chances_from(
     and the target's at the temperature of the reply. `table` has the target's, at that temperature. Where it has none,
     the token that was written counts as certain; in a greedy reply, all that counts is whether the likeliest token is
     that one. `states` are those after each token of the sample but the last; see `AdaptedModel.states_of`."""
-    places = np.arange(sample.reply_start, len(sample.tokens))
-    states = states[sample.reply_start - 1 :]
-    found = np.zeros(len(places))
-    for start in range(0, len(places), model.rows_at_once):
-        part = places[start : start + model.rows_at_once]
-        rows = slice(start, start + model.rows_at_once)
-        logits = _blended(model.logits(states[rows], check), remembered.tokens[rows], remembered.masses[rows])
-        written = torch.from_numpy(sample.tokens[part].astype(np.int64))[:, None]
+    reply, labels_of = sample.tokens[sample.reply_start :], sample.rows[sample.reply_start :]
+    found = np.zeros(len(reply))
+    for rows, few in model.logits_by_rows(states[sample.reply_start - 1 :], check):
+        logits = _blended(few, remembered.tokens[rows], remembered.masses[rows])
+        written = torch.from_numpy(reply[rows].astype(np.int64))[:, None]
         if temperature == 0:
             found[rows] = (logits.argmax(-1, keepdim=True) == written)[:, 0].numpy()
             continue
         drafted = (logits / temperature).softmax(-1)
         guessable = written < logits.shape[1]
         overlap = (drafted.gather(1, written.clamp_max(logits.shape[1] - 1)) * guessable)[:, 0].numpy()
-        labels = sample.rows[part]
+        labels = labels_of[rows]
         known = np.flatnonzero(labels >= 0)
         wanted = torch.from_numpy(table.probabilities[labels[known]].astype(np.float32))
         tokens = torch.from_numpy(table.tokens[labels[known]].astype(np.int64))

@@ -7,17 +7,15 @@ the CPU multiplies fastest: without AVX-512, bfloat16 takes eight times as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from engine.speculation.drafter.adapter import matrices, matrix_sizes
-from engine.speculation.drafter.matrices import multiplies_bfloat16
+from engine.speculation.drafter.matrices import Check, StoredMatrix, multiplies_bfloat16
 from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
-
-Check = Callable[[], None]
 
 _MOST_BYTES = 600 << 20  # of copies: some 300 million weights
 _BLOCK_WEIGHTS = 1 << 19  # 2 MB of float32, which stay in a core's cache
@@ -31,10 +29,12 @@ class FrozenMatrices:
         self._bytes = {name: 2 * outputs * inputs for name, (outputs, inputs) in matrix_sizes(shape).items()}
         self._copies: dict[str, torch.Tensor] = {}  # bfloat16 [outputs, inputs]; the one used last comes last
 
-    def times(self, name: str, rows: torch.Tensor, check: Check) -> torch.Tensor:
-        """float32 [rows, inputs] to [rows, outputs], the bias added. Gradients flow into the rows. `check` is called
-        before each block, forwards and backwards, and may raise."""
-        product: torch.Tensor = _Product.apply(rows, self._copy(name), check)  # type: ignore[no-untyped-call]
+    def times(self, name: str, rows: torch.Tensor, addition: torch.Tensor | None, check: Check) -> torch.Tensor:
+        """float32 [rows, inputs] to [rows, outputs], plus the bias and an addition of that shape, which it overwrites.
+        Gradients flow into rows and addition. `check` is called before each block, forwards and backwards, and may
+        raise."""
+        weight = self._copy(name, check)
+        product: torch.Tensor = _Product.apply(rows, addition, weight, check)  # type: ignore[no-untyped-call]
         bias = self._matrices[name].bias
         return product if bias is None else product + bias.to("cpu", torch.float32)
 
@@ -42,12 +42,13 @@ class FrozenMatrices:
         """Frees the copies until they are needed again."""
         self._copies.clear()
 
-    def _copy(self, name: str) -> torch.Tensor:
+    def _copy(self, name: str, check: Check) -> torch.Tensor:
         copy = self._copies.pop(name, None)
         if copy is None:
             while self._copies and sum(self._bytes[each] for each in (name, *self._copies)) > _MOST_BYTES:
                 del self._copies[next(iter(self._copies))]
-            copy = self._matrices[name].dense().to(torch.bfloat16)
+            matrix = self._matrices[name]
+            copy = matrix.read(check) if isinstance(matrix, StoredMatrix) else matrix.dense().to(torch.bfloat16)
         self._copies[name] = copy
         return copy
 
@@ -56,21 +57,27 @@ class _Product(torch.autograd.Function):
     """A product with a matrix that nothing is learned about."""
 
     @staticmethod
-    def forward(context: Any, rows: torch.Tensor, weight: torch.Tensor, check: Check) -> torch.Tensor:
-        context.weight, context.check = weight, check
-        product = rows.new_empty((len(rows), len(weight)))
+    def forward(
+        context: Any, rows: torch.Tensor, addition: torch.Tensor | None, weight: torch.Tensor, check: Check
+    ) -> torch.Tensor:
+        context.weight, context.check, context.is_added = weight, check, addition is not None
+        if addition is None:
+            product = rows.new_zeros((len(rows), len(weight)))
+        else:
+            product = addition
+            context.mark_dirty(addition)
         rows = rows.to(_number_type())
         for outputs, block in _blocks(weight, check):
-            product[:, outputs] = rows @ block.t()
+            product[:, outputs] += rows @ block.t()
         return product
 
     @staticmethod
-    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         gradient = gradients[0]
         found = gradient.new_zeros((len(gradient), context.weight.shape[1]))
         for outputs, block in _blocks(context.weight, context.check):
             found += gradient[:, outputs].to(block.dtype) @ block
-        return found, None, None
+        return found, gradient if context.is_added else None, None, None
 
 
 def _blocks(weight: torch.Tensor, check: Check) -> Iterator[tuple[slice, torch.Tensor]]:

@@ -233,6 +233,6 @@ def test_a_pass_can_be_ended_early_and_leaves_nothing_behind(
         run()
     assert all(parameter.grad is None for parameter in model.parameters)
     run()
-    assert count - calls == 3 * 5 + 2 * 3 + 3 * (1 + 5 + 5), (
-        "3 layers; 2 parts of the head there, and back after another check; 3 layers again"
+    assert count - calls == 3 * 5 + 2 * 4 + 3 * (1 + 5 + 1 + 5), (
+        "3 layers; 2 parts of the head there, what it is to change, and back after another check; 3 layers again"
     )

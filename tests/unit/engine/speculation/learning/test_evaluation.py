@@ -32,7 +32,7 @@ def sample(tokens: list[int], rows: list[int]) -> Sample:
 
 
 def test_overlap_is_what_both_have_in_common(model: AdaptedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "rows_at_once", 3)  # the last of its parts is shorter
+    monkeypatch.setattr(model, "_few", 3)  # the last of its parts is shorter
     random = np.random.default_rng(0)
     tokens = random.integers(3, 480, LENGTH).tolist()
     rows = [-1] * START + [place if place % 2 else -1 for place in range(LENGTH - START)]
