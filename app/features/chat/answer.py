@@ -24,7 +24,7 @@ class Answer:
     begun: str = ""  # the reply that it continues
     thoughts: tuple[Thought, ...] = ()  # of that
     is_forgotten: bool = False  # with its conversation
-    so_far: ReplySoFar = ReplySoFar()  # of the reply that is being written
+    so_far: ReplySoFar = field(default_factory=ReplySoFar)  # of the reply that is being written
     origins: list[OriginRun] = field(default_factory=list)  # of its text
     calls: tuple[ToolCall, ...] = ()  # of the reply before, that have no result yet
     is_between: bool = False  # nothing is being written: calls are carried out
