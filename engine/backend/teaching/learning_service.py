@@ -18,6 +18,7 @@ from engine.backend.teaching.era import Era
 from engine.backend.teaching.learning_time import LearningTime
 from engine.backend.teaching.pupil import Forgotten, Outdated, Pupil
 from engine.backend.teaching.self_distillation import OpenBeside, SelfDistillation, TargetAtHand, local_hour
+from engine.speculation.drafter.shape import MOST_WEIGHTS
 from engine.values.config import LearningSettings
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import ConversationMissing, MendableError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("slipstream.learning")
 
 _MAX_STORED_LESSONS = 2000  # of a vocabulary
-_MAX_WEIGHTS = 400_000_000  # of a drafter that learns: a larger one takes too long for a step, and too much memory
 _REST_AFTER_S = 300.0  # without anything to learn; making the training copy of the weights takes a second or two
 _LOOK_AGAIN_S = 30.0  # whether the machine is still on battery
 _NICENESS = 10  # of the thread, where threads have one
@@ -418,7 +418,7 @@ def _give(drafting: Teachable, lesson: Lesson, pupil: Pupil) -> None:
 def _pupil_of(drafting: Drafting | None) -> Teachable | None:
     """The drafter, where it can learn."""
     teachable = None if drafting is None else drafting.teachable
-    return teachable if teachable is not None and teachable.num_weights <= _MAX_WEIGHTS else None
+    return teachable if teachable is not None and teachable.num_weights <= MOST_WEIGHTS else None
 
 
 def _on_battery() -> bool:

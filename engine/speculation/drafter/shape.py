@@ -45,6 +45,7 @@ class Variant:
 
 
 PLAIN = Variant()
+MOST_WEIGHTS = 700_000_000  # of a drafter that learns: a larger one takes too long for a step
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,8 +208,7 @@ class AdaptedModel:
     def _layer(self, number: int, states: torch.Tensor, check: Check) -> torch.Tensor:
         layer, gelu = self._layers[number], self.shape.variant.gelu
         heads = self._times(f"{number}.qkv", self._norm(states, layer.attention_norm), check)
-        mixed = self._attend(number, _Checked.apply(heads, check))  # type: ignore[no-untyped-call]
-        added = self._times(f"{number}.attention_out", mixed, check)
+        added = self._times(f"{number}.attention_out", self._attend(number, heads, check), check)
         states = states + self._norm(added, layer.attention_post_norm)
         gate, up = self._times(f"{number}.gate_up", self._norm(states, layer.mlp_norm), check).chunk(2, 1)
         passed = functional.gelu(gate, approximate="tanh") if gelu else functional.silu(gate)
@@ -224,29 +223,30 @@ class AdaptedModel:
         addition = None if part is None else (rows @ part.down.t()) @ part.up.t()
         return self._frozen.times(name, rows, addition, check)
 
-    def _attend(self, number: int, heads: torch.Tensor) -> torch.Tensor:
+    def _attend(self, number: int, heads: torch.Tensor, check: Check) -> torch.Tensor:
         shape, size, layer = self.shape, len(heads), self._layers[number]
         windows = shape.windows_of(number)
         cosine, sine = (table[:size] for table in self._rotations[shape.rope if windows is None else windows.rope])
 
         def rotated(some: torch.Tensor) -> torch.Tensor:
             first, second = some.chunk(2, -1)
-            return (some * cosine + torch.cat((second, first), -1) * sine).transpose(0, 1)[None]
+            return some * cosine + torch.cat((second, first), -1) * sine
 
         counts = [shape.num_heads, shape.num_kv_heads, shape.num_kv_heads]
         queries, keys, values = torch.split(heads.view(size, -1, shape.head_dim), counts, 1)
+        queries, keys = rotated(self._norm(queries, layer.query_norm)), rotated(self._norm(keys, layer.key_norm))
         is_near = None
         if windows is not None and windows.num_tokens < size:
             is_near = torch.ones((size, size), dtype=torch.bool).tril_().triu_(1 - windows.num_tokens)
-        mixed = functional.scaled_dot_product_attention(
-            rotated(self._norm(queries, layer.query_norm)),
-            rotated(self._norm(keys, layer.key_norm)),
-            values.transpose(0, 1)[None],
-            attn_mask=is_near,
-            is_causal=is_near is None,
-            enable_gqa=shape.num_heads != shape.num_kv_heads,
-        )
-        return mixed[0].transpose(0, 1).reshape(size, -1)
+        share = shape.num_heads // shape.num_kv_heads
+        mixed = []
+        for head in range(shape.num_heads):
+            query = _Checked.apply(queries[None, None, :, head], check)  # type: ignore[no-untyped-call]
+            key, value = keys[None, None, :, head // share], values[None, None, :, head // share]
+            mixed.append(
+                functional.scaled_dot_product_attention(query, key, value, attn_mask=is_near, is_causal=is_near is None)
+            )
+        return torch.cat(mixed, -1)[0, 0]
 
 
 def _rounded_up(size: int) -> int:

@@ -163,7 +163,7 @@ def test_layers_that_no_adapter_changes_run_once_for_all(
         count += 1
 
     found = model.states_of(adapters, TOKENS, check)
-    assert count == 5 * (1 + 3 * 2), "the first of three layers runs once, the others with each of three"
+    assert count == (4 + 6) * (1 + 3 * 2), "the first of three layers runs once, the others with each of three"
     for adapter, states in zip(adapters, found, strict=True):
         assert torch.equal(states, model.carrying(adapter).states(TOKENS))
     assert not torch.equal(found[0], found[1])
@@ -233,6 +233,6 @@ def test_a_pass_can_be_ended_early_and_leaves_nothing_behind(
         run()
     assert all(parameter.grad is None for parameter in model.parameters)
     run()
-    assert count - calls == 3 * 5 + 2 * 4 + 3 * (1 + 5 + 1 + 5), (
-        "3 layers; 2 parts of the head there, what it is to change, and back after another check; 3 layers again"
+    assert count - calls == 3 * 10 + 2 * 4 + 3 * (1 + 10 + 1 + 10), (
+        "3 layers of 4 matrices and 6 heads; 2 parts of the head, what they are to change, and back; the layers again"
     )

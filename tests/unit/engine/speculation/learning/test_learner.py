@@ -239,7 +239,7 @@ def test_a_step_that_is_ended_is_begun_anew(drafter: LoadedDrafter) -> None:
     def come() -> None:
         nonlocal calls
         calls += 1
-        if calls % 60 == 0:
+        if calls % 200 == 0:
             raise SomebodyCame
 
     num_ended = num_steps = 0
