@@ -102,9 +102,6 @@ class CachingDrafter:
 
     def use_threads(self, num_threads: int) -> None: ...
 
-    def chance(self, probability: float) -> float:
-        return probability
-
     def refresh(self, is_original: bool = False) -> bool:  # noqa: ARG002
         return False
 

@@ -90,9 +90,6 @@ class FakeDrafter:
 
     def use_threads(self, num_threads: int) -> None: ...
 
-    def chance(self, probability: float) -> float:
-        return probability
-
     def refresh(self, is_original: bool = False) -> bool:
         self.is_original = is_original
         return False

@@ -14,14 +14,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from engine.speculation.drafter.matrices import Matrix
-from engine.speculation.drafter.model import AcceptanceHead, LlamaWeights
+from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
 from engine.values.errors import AdapterUnusable
 
 _DOWN, _UP = ".down", ".up"
 _OF_LAYER = ("qkv", "attention_out", "gate_up", "down")  # matrices, in the order in which they are run
 _HEAD = "head"
-_OF_STATE, _OF_PROBABILITY = "acceptance.state", "acceptance.probability"
+_ACCEPTANCE = "acceptance."  # of an acceptance head, which earlier versions kept here
 _MAX_RANK = 512
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -43,7 +43,6 @@ class Adapter:
     are not named stay as they are."""
 
     parts: Mapping[str, LowRank]
-    head: AcceptanceHead | None = None  # if it predicts better than the probability of a draft token alone
 
     @property
     def rank(self) -> int:
@@ -55,16 +54,13 @@ class Adapter:
         for name, part in self.parts.items():
             tensors[name + _DOWN] = part.down.to(torch.float16).contiguous()
             tensors[name + _UP] = part.up.to(torch.float16).contiguous()
-        if self.head is not None:
-            tensors[_OF_STATE] = self.head.of_state.contiguous()
-            tensors[_OF_PROBABILITY] = self.head.of_probability.contiguous()
         return save(tensors)
 
     @classmethod
     def from_bytes(cls, data: bytes, shape: LlamaShape) -> Adapter:
         """Raises AdapterUnusable where this is no adapter of a drafter of this shape."""
         try:
-            tensors = load(data)
+            tensors = {name: each for name, each in load(data).items() if not name.startswith(_ACCEPTANCE)}
         except (SafetensorError, ValueError, KeyError, OverflowError, MemoryError) as error:  # KeyError: of its numbers
             raise AdapterUnusable(
                 "What the drafter had learned is damaged; it starts learning from scratch."
@@ -74,9 +70,6 @@ class Adapter:
         rank = first.shape[0] if first is not None and first.ndim else 0
         expected: dict[str, tuple[int, ...]] = {name + _DOWN: (rank, inputs) for name, (_, inputs) in sizes.items()}
         expected |= {name + _UP: (outputs, rank) for name, (outputs, _) in sizes.items()}
-        has_head = _OF_STATE in tensors
-        if has_head:
-            expected |= {_OF_STATE: (shape.hidden,), _OF_PROBABILITY: (3,)}
         if not 0 < rank <= _MAX_RANK or {name: tuple(tensor.shape) for name, tensor in tensors.items()} != expected:
             raise AdapterUnusable("What was learned belongs to another drafter; this one starts learning from scratch.")
         if not all(tensor.dtype in _FLOATS and torch.isfinite(tensor).all() for tensor in tensors.values()):
@@ -84,8 +77,11 @@ class Adapter:
                 "What the drafter had learned is damaged (it contains no numbers); it starts learning from scratch."
             )
         numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
-        parts = {name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes}
-        return cls(parts, AcceptanceHead(numbers[_OF_STATE], numbers[_OF_PROBABILITY]) if has_head else None)
+        return cls({name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes})
+
+    def times(self, strength: float) -> Adapter:
+        """The share `strength` of the additions."""
+        return Adapter({name: LowRank(part.down, part.up * strength) for name, part in self.parts.items()})
 
 
 def matrix_sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:
@@ -127,4 +123,4 @@ def adapted(weights: LlamaWeights, adapter: Adapter, check: Callable[[], None] =
         replace(layer, **{part: new[f"{number}.{part}"] for part in _OF_LAYER})
         for number, layer in enumerate(weights.layers)
     )
-    return replace(weights, layers=layers, head=new[_HEAD], acceptance=adapter.head)
+    return replace(weights, layers=layers, head=new[_HEAD])

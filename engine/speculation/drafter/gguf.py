@@ -69,7 +69,7 @@ class GgufDrafter:
 
     def read(self, tokens: Sequence[int]) -> LogitRow:
         addition, most = self._addition, self._model.limits.max_tokens
-        needs_state = addition is not None and (addition.head is not None or addition.chance is not None)
+        needs_state = addition is not None and addition.head is not None
         num_last = min(len(tokens), _WITH_STATE) if needs_state else 0
         self._model.tell_states(False)
         for start in range(0, len(tokens) - num_last, most):
@@ -94,12 +94,6 @@ class GgufDrafter:
 
     def drop(self, start: int, end: int) -> None:
         self._model.drop(start, end)
-
-    def chance(self, probability: float) -> float:
-        addition = self._addition
-        if addition is None or addition.chance is None or self._state is None:
-            return probability
-        return addition.chance(self._state, probability)
 
     def offer(self, addition: Addition | None) -> None:
         """Offers what was learned, or None: what the file holds alone; the next `refresh` takes it. From any thread."""

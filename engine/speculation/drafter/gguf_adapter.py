@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,6 @@ class Addition:
     architecture: str
     tensors: Mapping[str, Floats]  # of the adapter, checked
     head: HeadAddition | None  # where llama.cpp cannot add to the head
-    chance: Callable[[Floats, float], float] | None  # of the acceptance head: from a state and a probability
 
 
 def adapter_tensors(model: GgufModel, parts: Mapping[str, tuple[Floats, Floats]]) -> dict[str, Floats]:

@@ -43,12 +43,7 @@ def addition_of(model: GgufModel, adapter: Adapter) -> Addition:
     check_tensors(model, tensors)
     of_head = parts.get("head")
     head = HeadAddition(*of_head) if model.shape.tied and of_head is not None and of_head[1].any() else None
-    acceptance = adapter.head
-    if acceptance is None:
-        return Addition(model.architecture, tensors, head, None)
-    return Addition(
-        model.architecture, tensors, head, lambda state, chance: acceptance.chance(torch.from_numpy(state), chance)
-    )
+    return Addition(model.architecture, tensors, head)
 
 
 def _layer(tensors: _Tensors, number: int, read: Callable[[str], Matrix]) -> LayerWeights:

@@ -45,10 +45,6 @@ class Drafter(Protocol):
     def drop(self, start: int, end: int) -> None:
         """Forgets the held tokens from `start` to `end`, exclusive; those after them move forward, unread."""
 
-    def chance(self, probability: float) -> float:
-        """The chance that the likeliest token after the held ones, of that probability, is accepted: the probability
-        itself, where nothing was learned about it."""
-
     def refresh(self, is_original: bool = False) -> bool:
         """Takes up what it has learned since, if anything, or sets aside all that it has learned (`is_original`); if
         that changes something, it then holds nothing."""

@@ -20,37 +20,8 @@ from engine.speculation.drafter.interface import LogitRow
 from engine.speculation.drafter.matrices import Embedding, Int8Matrix, Matrix
 from engine.speculation.drafter.shape import LlamaShape, Rope
 
-_MIN_PROBABILITY = 1e-6
 _NEAR = 1 / 64  # of the largest logit: twice the steps of bfloat16
 _MOST_NEAR = 64  # tokens
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AcceptanceHead:
-    """Predicts the chance that a draft token is accepted: a logistic regression on its probability and on the state
-    that it was computed from.
-
-    SpecDec++ and OmniDraft (arXiv 2405.19715, 2507.02659) train a network of several layers on many replies of others;
-    one user's replies are few, and a regression with a penalty on its weights predicts better from them (decision 14).
-    """
-
-    of_state: torch.Tensor  # weights, float32 [hidden]
-    of_probability: torch.Tensor  # float32 [3]: the weights of log q and log(1 − q), and the constant
-
-    def chance(self, state: torch.Tensor, probability: float) -> float:
-        """The chance of the drafter's likeliest token, of probability q; `state` [hidden] is what it was computed
-        from."""
-        q = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
-        likely, unlikely, constant = self.of_probability.tolist()
-        score = likely * math.log(q) + unlikely * math.log1p(-q) + constant
-        score += float(torch.dot(self.of_state, state))
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
-
-
-def features(probabilities: torch.Tensor) -> torch.Tensor:
-    """The features, [draft tokens, 3], in the order of `AcceptanceHead.of_probability`."""
-    q = probabilities.clamp(_MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
-    return torch.stack((q.log(), torch.log1p(-q), torch.ones_like(q)), 1)
 
 
 def rope_tables(rope: Rope, num_positions: int, head_dim: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -118,7 +89,6 @@ class LlamaWeights:
     layers: tuple[LayerWeights, ...]
     final_norm: torch.Tensor  # [hidden]; its device and kind of float are those of the states
     head: Matrix  # hidden to outputs
-    acceptance: AcceptanceHead | None = None  # if one was learned
 
 
 class LlamaDrafter:
@@ -222,10 +192,6 @@ class LlamaDrafter:
 
     def use_threads(self, num_threads: int) -> None:
         self._num_threads = num_threads
-
-    def chance(self, probability: float) -> float:
-        head = self.weights.acceptance
-        return probability if head is None else head.chance(self._final_state[0].to("cpu", torch.float32), probability)
 
     def offer(self, weights: LlamaWeights) -> None:
         """Offers other weights of the same shape and form, which the next `refresh` takes. From any thread."""

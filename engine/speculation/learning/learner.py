@@ -39,7 +39,6 @@ class LearnerSettings:
 
 
 _NUM_NEWEST = 16  # replies, from which every second reply that is read is chosen
-_NUM_FOR_HEAD = 64  # replies that the acceptance head learns from
 _READS_BETWEEN_SWEEPS = 8  # until free memory is returned
 _MIN_READS = 2  # for each new reply
 
@@ -218,7 +217,7 @@ class Learner:
         """One step: scores a new reply with one adapter, or reads a reply. Returns the outcome of a reply that is
         scored. `check` is called often and may raise: the step is then repeated the next time."""
         if self._ruled is not None:
-            return self._carry_out(*self._ruled, check)
+            return self._carry_out(*self._ruled)
         if self._unscored and (not self._may_read or self._unscored[0].rounds):
             return self._score(self._unscored[0], check)
         self._training.read(self._choose(), check)
@@ -248,18 +247,17 @@ class Learner:
         ruling = self._judge.hear(score)
         self._learn_from(new.example, is_new=True)
         self._ruled = new.example.number, score, ruling
-        return self._carry_out(*self._ruled, check)
+        return self._carry_out(*self._ruled)
 
     def _recalled(self, sample: Sample, check: Check) -> Remembered:
         if self._settings.remembers:
             return self._memory.of(sample, check)
         return Remembered.nothing(len(sample.tokens) - sample.reply_start)
 
-    def _carry_out(self, number: int, score: Score, ruling: Ruling, check: Check) -> Trial:
+    def _carry_out(self, number: int, score: Score, ruling: Ruling) -> Trial:
         match ruling:
             case Ruling.PUBLISHED:
-                latest = [example.sample for example in list(self._examples.values())[-_NUM_FOR_HEAD:]]
-                self._earlier, self._published = self._published, self._training.finished(latest, check)
+                self._earlier, self._published = self._published, self._training.adapter
                 self._reads = min(2 * self._reads, self._settings.max_replies_per_lesson)
             case Ruling.RETURNED:
                 self._published = self._earlier

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,9 @@ from engine.speculation.numerics.translation import align
 from engine.speculation.numerics.vocabulary_map import MAX_STRING, Strings
 from engine.values.conversations import ChatTurn, Role
 
-MAX_TOKENS = 512  # of a sample; the front of a longer prompt is cut off …
-_MAX_REPLY_TOKENS = 384  # … and the end of a longer reply
+MAX_TOKENS = 512  # of a sample; the front of what comes before the reply is cut off …
+_MAX_REPLY_TOKENS = 384  # … and a longer reply becomes several samples
+_MOST_WINDOWS = 32  # of a reply
 _LOOP_TOKENS = 12  # a reply that repeats so many tokens is in a loop
 _LOOP_WEIGHT = 0.1
 _NONE = -1
@@ -125,7 +126,8 @@ class SampleMaker:
             self._strings[sorted(target.end_of_generation), 0] = self._end
 
     def make(self, lessons: Iterable[CorpusLesson], labels: Mapping[int, Labels]) -> tuple[list[Sample], LabelTable]:
-        """Makes samples; `labels` are by line."""
+        """Makes samples, of a long reply several of equal size, each with as much of what comes before as fits.
+        `labels` are by line."""
         return join_samples(self._sample(lesson, labels.get(lesson.line)) for lesson in lessons)
 
     def visible(self, tokens: Tokens) -> npt.NDArray[np.bool_]:
@@ -136,7 +138,7 @@ class SampleMaker:
         return visible
 
     def _sample(self, lesson: CorpusLesson, labels: Labels | None) -> tuple[list[Sample], LabelTable]:
-        """One sample, or none for a reply that the drafter has no tokens for."""
+        """The samples of one reply, in order; none for a reply that the drafter has no tokens for."""
         written: list[int] = lesson.reply.tolist()
         is_finished = written[-1] in self._target.end_of_generation
         said = written[:-1] if is_finished else written
@@ -144,11 +146,11 @@ class SampleMaker:
         if not spelled:
             return [], LabelTable.of((), 1)
         end = [self._end] if is_finished and self._end is not None else []
-        reply = [*spelled, *end][:_MAX_REPLY_TOKENS]
+        reply = [*spelled, *end][: _MOST_WINDOWS * _MAX_REPLY_TOKENS]
         turns = [
             turn for turn in lesson.turns if turn.role is not Role.SYSTEM or turn.text not in self._default_systems
         ]
-        prompt = self._tokenizer.encode_prompt(turns)[-(MAX_TOKENS - len(reply)) :]
+        prompt = self._tokenizer.encode_prompt(turns)[-MAX_TOKENS:]
         rows = np.full(len(prompt) + len(reply), _NONE, np.int32)
         table = LabelTable.of((), 1)
         if labels is not None:
@@ -159,7 +161,8 @@ class SampleMaker:
             places, table = self._push_down(labels, places[known], heads[known], reply)
             rows[places + len(prompt)] = np.arange(len(places))
         weights = np.concatenate([np.zeros(len(prompt)), loop_weights(reply)]).astype(np.float32)
-        return [Sample(np.array(prompt + reply, np.int32), weights, rows, len(prompt))], table
+        whole = Sample(np.array(prompt + reply, np.int32), weights, rows, len(prompt))
+        return list(_windows(whole)), table
 
     def _shared_starts(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
         """The places, among the drafter's tokens and among the target's, where a token of both begins and the drafter's
@@ -221,6 +224,18 @@ class SampleMaker:
                 if reply[place + depth] not in distribution or not total:
                     break
                 yield place + depth, {token: mass / total for token, mass in distribution.items()}
+
+
+def _windows(whole: Sample) -> Iterator[Sample]:
+    """Parts of a conversation whose replies are the reply, one after the other."""
+    length = len(whole.tokens) - whole.reply_start
+    number = -(-length // _MAX_REPLY_TOKENS)
+    borders = [whole.reply_start + length * place // number for place in range(number + 1)]
+    for start, end in pairwise(borders):
+        first = max(0, end - MAX_TOKENS)
+        weights, rows = whole.weights[first:end].copy(), whole.rows[first:end].copy()
+        weights[: start - first], rows[: start - first] = 0, _NONE
+        yield Sample(whole.tokens[first:end], weights, rows, start - first)
 
 
 def spellings(target: Vocabulary, tokenizer: TurnVocabulary, num_outputs: int) -> Strings:

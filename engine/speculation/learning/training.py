@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch.nn import functional
 
-from engine.speculation.drafter.adapter import Adapter, LowRank, layer_of, matrix_sizes
-from engine.speculation.drafter.model import AcceptanceHead, LlamaWeights, features
+from engine.speculation.drafter.adapter import Adapter, layer_of, matrix_sizes
+from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.learning.adapting import AdaptedModel, Check
 from engine.speculation.learning.evaluation import chances
@@ -20,17 +19,9 @@ from engine.speculation.learning.losses import drift, losses, wanted
 from engine.speculation.learning.remembered import Remembered
 from engine.speculation.learning.samples import MAX_TOKENS, LabelTable, Sample
 
-_JUDGES_OF_HEAD = 4  # one reply in four judges whether an acceptance head is better than none
 _MOST_USUAL = 8  # tokens at a place
 _ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 _MOST = 1.0  # norm of the gradients of a step
-_PENALTY = 1e-3  # on the squares of the weights of the state, whose components are scaled to variance 1 / their number
-_MAX_STEPS = 60  # those that are cut in half included
-_LEAST_CURVATURE = 1e-6  # so that there is a step even where a feature never differs
-_NEAR_ENOUGH = 1e-6  # what one more step would gain, twice
-_EXAMPLE_ROWS = 64  # whose logits are in memory at once
-_ROWS_AT_ONCE = 1024  # of a product, between two checks
-_MIN_TOKENS = 1000
 
 
 class AdamW:
@@ -120,14 +111,14 @@ class Training:
     @property
     def adapter(self) -> Adapter:
         """A copy of the average of the latest steps, at the strength that is wanted."""
-        return _times(self._model.as_adapter(self._average), self._settings.strength)
+        return self._model.as_adapter(self._average).times(self._settings.strength)
 
     def rest(self) -> None:
         self._model.rest()
 
     def start_from(self, adapter: Adapter | None) -> None:
         """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
-        self._model.start_from(adapter and _times(adapter, 1 / self._settings.strength))
+        self._model.start_from(adapter and adapter.times(1 / self._settings.strength))
         self._optimizer = AdamW(self._model.parameters, self._settings.learning_rate)
         self._average = [parameter.detach().clone() for parameter in self._model.parameters]
         self._num_steps = 0
@@ -174,13 +165,6 @@ class Training:
         """Calls `evaluation.chances` for the drafter with that adapter, or the original one."""
         return chances(self._model.carrying(adapter), sample, table, remembered, temperature, check)
 
-    def finished(self, samples: Sequence[Sample], check: Check) -> Adapter:
-        """The adapter as it is now, with an acceptance head made from these replies, the oldest first."""
-        num_judges = len(samples) // _JUDGES_OF_HEAD
-        adapter = self.adapter
-        head = fit_head(self._model.carrying(adapter), samples[num_judges:], samples[:num_judges], check)
-        return replace(adapter, head=head)
-
     @torch.no_grad()
     def _usual(self, sample: Sample, places: torch.Tensor, check: Check) -> Usual:
         original = self._model.carrying(None)
@@ -196,83 +180,3 @@ class Training:
         self._num_steps += 1
         share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little
         torch._foreach_lerp_(self._average, [each.detach() for each in self._model.parameters], share)
-
-
-def _times(adapter: Adapter, factor: float) -> Adapter:
-    parts = {name: LowRank(part.down, part.up * factor) for name, part in adapter.parts.items()}
-    return replace(adapter, parts=parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """The drafter's likeliest token at n places of replies."""
-
-    states: torch.Tensor  # float32 [n, hidden]
-    features: torch.Tensor  # float32 [n, 3]
-    accepted: torch.Tensor  # float32 [n]: 1 or 0
-
-
-def fit_head(
-    model: AdaptedModel, samples: Sequence[Sample], judges: Sequence[Sample], check: Check
-) -> AcceptanceHead | None:
-    """A head for the model as it is now, trained on the replies of `samples`; None if it predicts those of `judges` no
-    better than the probability of a token alone."""
-    training, held_back = _examples(model, samples, check), _examples(model, judges, check)
-    if len(training.accepted) < _MIN_TOKENS or not len(held_back.accepted):
-        return None
-    simple = _fit(training, check, with_state=False)
-    head = _fit(training, check, with_state=True)
-    return head if _loss(head, held_back) < _loss(simple, held_back) else None
-
-
-@torch.no_grad()
-def _examples(model: AdaptedModel, samples: Sequence[Sample], check: Check) -> _Examples:
-    states, probabilities, accepted = [torch.zeros((0, model.shape.hidden))], [torch.zeros(0)], [torch.zeros(0)]
-    for sample in samples:
-        states.append(model.states(sample.tokens[:-1].tolist(), check)[sample.reply_start - 1 :])
-        rows = [model.logits(part, check).softmax(-1).max(-1) for part in torch.split(states[-1], _EXAMPLE_ROWS)]
-        probabilities += [each.values for each in rows]
-        likeliest = torch.cat([each.indices for each in rows])
-        accepted.append((likeliest == torch.from_numpy(sample.tokens[sample.reply_start :])).float())
-    return _Examples(torch.cat(states), features(torch.cat(probabilities)), torch.cat(accepted))
-
-
-def _fit(examples: _Examples, check: Check, with_state: bool) -> AcceptanceHead:
-    """Fits by Newton's method with steps cut in half where they lead too far. torch's optimizers would import a
-    compiler, with 70 MB and seconds of the interpreter's lock."""
-    num_features, hidden = examples.features.shape[1], examples.states.shape[1]
-    scale = examples.states.std(0).clamp_min(1e-3) * hidden**0.5
-    inputs = torch.cat((examples.features, examples.states / scale), 1) if with_state else examples.features
-    parts = [*zip(torch.split(inputs, _ROWS_AT_ONCE), torch.split(examples.accepted, _ROWS_AT_ONCE), strict=True)]
-    penalties = torch.full((inputs.shape[1],), _PENALTY)
-    penalties[:num_features] = 0
-    weights, step, best = torch.zeros(inputs.shape[1]), torch.zeros(inputs.shape[1]), float("inf")
-    for _ in range(_MAX_STEPS):
-        check()
-        value = _mean_loss(inputs @ weights, examples.accepted) + float(penalties @ weights.square())
-        if value > best:
-            step /= 2
-            weights = weights + step
-            continue
-        gradient, curvature = 2 * penalties * weights, torch.diag(2 * penalties + _LEAST_CURVATURE)
-        for rows, accepted in parts:
-            check()
-            chances = (rows @ weights).sigmoid()
-            gradient += rows.t() @ (chances - accepted) / len(inputs)
-            curvature += (rows * (chances * (1 - chances) / len(inputs))[:, None]).t() @ rows
-        check()
-        best, step = value, torch.linalg.solve(curvature, gradient)
-        if float(gradient @ step) < _NEAR_ENOUGH:
-            break
-        weights = weights - step
-    of_state = weights[num_features:] / scale if with_state else torch.zeros(hidden)
-    return AcceptanceHead(of_state, weights[:num_features].clone())
-
-
-def _loss(head: AcceptanceHead, examples: _Examples) -> float:
-    scores = examples.features @ head.of_probability + examples.states @ head.of_state
-    return _mean_loss(scores, examples.accepted)
-
-
-def _mean_loss(scores: torch.Tensor, accepted: torch.Tensor) -> float:
-    return float(functional.binary_cross_entropy_with_logits(scores, accepted))

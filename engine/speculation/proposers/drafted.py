@@ -280,7 +280,7 @@ class DrafterProposer(SuppliedProposer):
         self, outlook: DraftOutlook, likeliest: int, proposed: Distribution | None = None, inner: Collection[int] = ()
     ) -> Guess:
         """A guess that is yet to be made. `likeliest`: the likeliest token, or that of those not ruled out."""
-        probability = self._drafter.chance(outlook.probability(likeliest))
+        probability = outlook.probability(likeliest)
         sure = sure_kind(probability)
         about = features(probability, self._drafted, self._begins_word(likeliest), outlook.blend)
         chance = self._learned.chance(sure, about, proposed is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -106,17 +107,29 @@ def test_labels_that_say_nothing_are_no_distributions(tokens: DrafterTokenizer) 
     assert (sample.rows >= 0).sum() == len(table.tokens) == 1
 
 
-def test_of_what_is_too_long_the_front_of_the_prompt_and_the_end_of_the_reply_leave(tokens: DrafterTokenizer) -> None:
+def test_of_what_is_too_long_the_front_of_the_prompt_leaves_and_the_reply_becomes_several_samples(
+    tokens: DrafterTokenizer,
+) -> None:
     turns = (ChatTurn(Role.USER, "Hi " * 900),)
     short, long = (
         CorpusLesson(0, turns, np.array([1, *ids(text)], np.int32), 1) for text in (b"The fox", b"The fox" * 400)
     )
-    (sample, cut), table = maker(tokens).make([short, long], {0: _labels(ids(b"The fox" * 400))})
-    assert len(sample.tokens) == len(cut.tokens) == 512
+    (sample,), _ = maker(tokens).make([short], {})
+    assert len(sample.tokens) == 512
     assert _reply(sample) == [*(tokens.encode(b"The fox") or []), tokens.end]
     assert sample.weights.sum() == len(_reply(sample))
-    assert len(_reply(cut)) == 384
-    assert cut.rows.max() < len(table.tokens)
+    windows, table = maker(tokens).make([long], {0: _labels(ids(b"The fox" * 400))})
+    assert all(len(window.tokens) == 512 for window in windows)
+    assert max(len(_reply(window)) for window in windows) <= 384
+    assert [token for window in windows for token in _reply(window)] == [
+        *(tokens.encode(b"The fox" * 400) or []),
+        tokens.end,
+    ]
+    for before, after in pairwise(windows):
+        assert after.tokens[: after.reply_start].tolist() == before.tokens[-after.reply_start :].tolist()
+    rows = np.concatenate([window.rows for window in windows])
+    assert sorted(rows[rows >= 0]) == list(range(len(table.tokens))), "each place is learned once"
+    assert all((window.weights[: window.reply_start] == 0).all() for window in windows)
 
 
 def test_tables_of_several_files_become_one(tokens: DrafterTokenizer) -> None:

@@ -183,34 +183,9 @@ def test_the_tokens_that_spell_a_guess_have_its_chance_and_the_next_guess_its_ow
     assert draft.chances == pytest.approx([CHANCES[share] for share in (0.99, 0.99, 0.32)])
 
 
-class Knowing(FakeDrafter):
-    """Has learned how likely its guesses are accepted."""
-
-    def __init__(self, logits: Logits) -> None:
-        super().__init__(logits)
-        self.asked: list[float] = []
-
-    def chance(self, probability: float) -> float:
-        self.asked.append(probability)
-        return 0.96
-
-
 def shared_drafter(drafter: FakeDrafter) -> SharedVocabularyDrafter:
     target = FakeTarget().vocabulary
     return SharedVocabularyDrafter(drafter, target.pieces, target)
-
-
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampled"])
-@pytest.mark.parametrize("is_shared", [False, True], ids=["translated", "shared"])
-def test_what_was_learned_about_acceptance_tells_the_chance(sampling: SamplingSettings, is_shared: bool) -> None:
-    row = mixture({b"a": 0.6, b"b": 0.2})
-    drafter = Knowing(in_target(row) if is_shared else lambda _held: row)
-    proposer: DrafterProposer = shared_drafter(drafter) if is_shared else Bench().proposer
-    proposer._drafter = drafter
-    worth = Frugal()
-    proposer.propose(replace(context_of(tokens_of("in")), sampling=sampling), 2, worth)
-    assert worth.judged[0][0] == pytest.approx(0.9 if sampling is GREEDY else 0.91)  # what 0.96 is worth, untaught
-    assert drafter.asked == pytest.approx([0.6] * 2, abs=1e-3), "as it was learned: at temperature 1, of all tokens"
 
 
 def in_target(row: LogitRow) -> Logits:
