@@ -119,9 +119,9 @@ def _windows(mode: str, windows: list[dict[str, Any]]) -> Table:
 
 
 def _trials(mode: str, trials: list[dict[str, Any]]) -> Table:
-    table = _table(f"{mode}: learned after", "original", "in use", "candidate", "replies", "outcome")
+    table = _table(f"{mode}: learned after", "original", "in use", "at full strength", "replies", "outcome")
     for trial in trials:
-        figures = (f"{trial[name]:.3f}" for name in ("original", "published", "candidate"))
+        figures = (f"{trial[name]:.3f}" for name in ("original", "in_use", "at_full_strength"))
         table.add_row(str(trial["after"]), *figures, str(trial["replies"]), trial["outcome"])
     return table
 

@@ -194,7 +194,7 @@ class CandidateRecord:
     scored_until: int  # the message of the last reply that was scored
     learned_until: int  # the message of the last reply that `weights` have learned from
     num_learned: int  # replies learned from by then
-    capital: tuple[float, ...]  # see `learning.judge.Capital`
+    capital: tuple[float, ...]  # what is known of it, see `learning.judge.Evidence`
     weights: bytes = field(repr=False)  # a safetensors file; empty: what is in use
 
 
@@ -259,7 +259,7 @@ class LearnedSummary:
 
 @dataclass(frozen=True, slots=True)
 class LearningProgress:
-    """How far the drafter in use is from its first adapter."""
+    """How far it is until it is sure that what the drafter in use has learned helps."""
 
     num_scored: int  # replies
     num_left: int  # roughly, if learning goes as it usually does
@@ -304,7 +304,7 @@ class LearnedState:
     summary: LearnedSummary
     in_use: FingerprintPair | None  # of the loaded target and drafter
     vocabulary: str = ""  # of the loaded target; empty: none is, or it is on a server
-    progress: LearningProgress | None = None  # None: there was an adapter already, or no drafter in use can learn
+    progress: LearningProgress | None = None  # None: it is sure already, or no drafter in use can learn
     practice: PracticeState | None = None  # None: no drafter in use can learn
 
 

@@ -32,7 +32,7 @@ from engine import (
     TargetSettings,
 )
 from engine.backend.storage import Repository
-from engine.speculation.learning.judge import Capital
+from engine.speculation.learning.judge import Evidence
 from engine.speculation.proposers.teachable import TeachableDrafting
 from engine.values.events import (
     ConversationsListed,
@@ -292,7 +292,7 @@ def test_progress_is_seen_from_the_first_reply_on(qtbot: QtBot, qapp: QApplicati
         assert practice.num_read == 0
         stored = desk.bridge.engine._services._repository().candidate(*desk.drafting.pair)
         assert stored is not None
-        assert progress.num_left == Capital.of(stored.capital).better.num_left, "as the judge has it"
+        assert progress.num_left == Evidence.of(stored.capital).better.num_left, "as the judge has it"
         assert f"3 of about {progress.num_replies} replies until a first result." in words_of(page)
         (bar,) = (each for each in page.findChildren(ProgressLine) if each.isVisible())
         assert bar.accessibleName() == "Progress towards a first result"

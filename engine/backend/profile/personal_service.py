@@ -11,7 +11,7 @@ from engine.backend.profile import transfer
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
-from engine.speculation.learning.judge import Capital
+from engine.speculation.learning.judge import Evidence
 from engine.values.errors import Cancelled
 from engine.values.events import LearnedChanged, Listener
 from engine.values.learned import (
@@ -95,11 +95,13 @@ class PersonalService:
         self._emit(LearnedChanged())
 
     def _progress(self, learned: LearnedSummary, pair: FingerprintPair | None) -> LearningProgress | None:
-        if pair is None or not self._learning.can_learn or learned.adapters.get(pair):
+        if pair is None or not self._learning.can_learn:
             return None
-        candidate = self._repository.candidate(*pair)
-        num_left = Capital.of(() if candidate is None else candidate.capital).better.num_left
-        return LearningProgress(learned.scored.get(pair, 0), num_left, self._learning.awaits_power)
+        known = self._repository.candidate(*pair)
+        better = Evidence.of(() if known is None else known.capital).better
+        if better.is_won:
+            return None
+        return LearningProgress(learned.scored.get(pair, 0), better.num_left, self._learning.awaits_power)
 
     def _practice(self, learned: LearnedSummary, pair: FingerprintPair | None) -> PracticeState | None:
         if pair is None or not self._learning.can_learn:

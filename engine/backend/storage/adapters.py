@@ -34,6 +34,10 @@ ORDER BY id DESC
 _SUMMARIES = _READ.format(weights="NULL", which="TRUE")
 _PUBLISHED = _READ.format(weights="weights", which="is_published = 1")
 _ALL = _READ.format(weights="weights", which="TRUE")
+_OTHERS = """
+SELECT target_fingerprint FROM adapters WHERE drafter_fingerprint = ? AND target_fingerprint <> ? AND is_published = 1
+ORDER BY id DESC LIMIT 1
+"""
 _CANDIDATE = """
 SELECT adapter, scored_until, learned_until, num_learned, capital, weights FROM candidates
 WHERE target_fingerprint = ? AND drafter_fingerprint = ? AND typeof(scored_until) = 'integer'
@@ -50,6 +54,12 @@ def read_summaries(connection: Connection, pair: FingerprintPair) -> list[Adapte
 def read_published(connection: Connection, pair: FingerprintPair) -> AdapterRecord | None:
     found = list(_read(connection, _PUBLISHED, pair))
     return AdapterRecord(**asdict(found[0][0]), weights=found[0][1]) if found else None
+
+
+def read_of_others(connection: Connection, pair: FingerprintPair) -> FingerprintPair | None:
+    """The pair of this drafter and the other target that it learned from last, and still drafts for."""
+    target, drafter = pair
+    return next(((other, drafter) for (other,) in raw_rows(connection, _OTHERS, drafter, target)), None)
 
 
 def read_adapters(connection: Connection, pair: FingerprintPair) -> tuple[AdapterRecord, ...]:

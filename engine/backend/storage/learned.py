@@ -43,7 +43,7 @@ from engine.values.learned import (
     VerifiedReply,
 )
 
-MOST_ADAPTERS = 8  # stored for a pair, to go back to
+MOST_ADAPTERS = 4  # stored for a pair, to go back to
 
 
 class LearnedRepository(Transactions):
@@ -233,6 +233,18 @@ class LearnedRepository(Transactions):
         """The one in use; None also when it is damaged."""
         with self._reading() as connection:
             return adapters.read_published(connection, (target_fingerprint, drafter_fingerprint))
+
+    def adapter_of_others(
+        self, target_fingerprint: str, drafter_fingerprint: str
+    ) -> tuple[AdapterRecord, tuple[float, ...]] | None:
+        """What this drafter uses for the other target that it learned from last, with what is known of it, see
+        CandidateRecord."""
+        with self._reading() as connection:
+            other = adapters.read_of_others(connection, (target_fingerprint, drafter_fingerprint))
+            if other is None:
+                return None
+            found, known = adapters.read_published(connection, other), adapters.read_candidate(connection, other)
+        return None if found is None else (found, () if known is None else known.capital)
 
     def adapter(self, target_fingerprint: str, drafter_fingerprint: str, number: int) -> AdapterRecord | None:
         """The one of that number; None also when it is damaged."""

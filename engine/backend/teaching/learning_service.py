@@ -367,12 +367,20 @@ class LearningService:
 
     def _use_stored_adapter(self, drafting: Drafting) -> AdapterRecord | None:
         """Lets the drafter use the published adapter, and returns it; None for one that has none or takes none."""
+        from engine.speculation.learning.judge import Evidence
+
         teachable = drafting.teachable
         if teachable is None:
             return None
         try:
-            stored = self._open_repository().published_adapter(*drafting.pair)
-            teachable.use(None if stored is None else teachable.read_adapter(stored.weights))
+            repository = self._open_repository()
+            stored = repository.published_adapter(*drafting.pair)
+            if stored is None:
+                teachable.use(None)
+            else:
+                known = repository.candidate(*drafting.pair)
+                strength = Evidence.of(() if known is None else known.capital).strengths.strength
+                teachable.use(teachable.read_adapter(stored.weights), strength)
         except MendableError as error:
             _logger.warning("the adapter is not used: %s", error)
             teachable.use(None)

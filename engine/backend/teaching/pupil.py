@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
-_MAX_DUE = 16  # of these, the latest that count as new
+_MAX_DUE = 64  # of these, the latest that count as new
 _MAX_SELF_DISTILLED = 100  # of self-distilled ones
-_SAVE_EVERY = 4  # new replies: the candidate takes some megabytes
+_SAVE_EVERY = 8  # new replies: the candidate takes some megabytes
+_SHARE_OF_OTHERS = 1 / 3  # of the tokens of another target, as which they count for this one
 
 
 class Forgotten(Exception):
@@ -49,17 +50,18 @@ class Pupil:
         adapter = None if stored is None else self._read(stored.weights)
         stored = stored if adapter is not None else None
         known = repository.candidate(*self._pair)
+        candidate = self._read(known.weights) if known is not None and known.weights else None
+        numbers: Sequence[float] = () if known is None else known.capital
+        if stored is None and known is None:
+            candidate, numbers = self._begun_by_others()
         self._learner: Learner = drafting.make_learner(
-            adapter=adapter,
-            candidate=self._read(known.weights) if known is not None and known.weights else None,
-            gain=NO_GAIN if stored is None else stored.gain,
-            capital=() if known is None else known.capital,
+            adapter=adapter, candidate=candidate, gain=NO_GAIN if stored is None else stored.gain, numbers=numbers
         )
-        self._numbers: list[tuple[Adapter, int]] = [(adapter, stored.number)] if adapter and stored else []
+        self._in_use = self._learner.in_use
+        self._number = stored.number if stored else None  # of the adapter in use
         self._is_known = known is not None  # whether the store has a candidate
         self._scored_until = 0 if known is None else known.scored_until
         self._num_learned = known.num_learned if known else stored.num_learned if stored else 0
-        self._trial: Trial | None = None  # the last one
         self._num_unsaved = 0  # trials since the candidate was stored
         self._conversations: dict[int, int] = {}  # of each lesson that is waiting or was taken, by its message
         self._new: set[int] = set()  # messages whose lessons the learner was given, and is learning from
@@ -108,6 +110,8 @@ class Pupil:
             trial = self._learner.work(check)
             if trial is not None:
                 self._take_note(trial)
+            if self._learner.in_use is not self._in_use:
+                self._use()
         if not self.has_work:
             self._has_learned(max(self._conversations, default=0))
             if self._num_unsaved >= _SAVE_EVERY:
@@ -158,7 +162,7 @@ class Pupil:
         with self._eras.lasting(self.era) as lasts:
             if not lasts:
                 raise Outdated
-            if not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
+            if self._conversations and not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
                 self.drafting.use(None)
                 raise Forgotten  # by another process
             yield
@@ -166,45 +170,49 @@ class Pupil:
     def _take_note(self, trial: Trial) -> None:
         with self._current():
             self._has_learned(trial.number - 1)  # before it was scored
-            self._trial, self._scored_until = trial, max(self._scored_until, trial.number)
+            self._scored_until = max(self._scored_until, trial.number)
             self._num_unsaved += 1
             score = trial.score
             try:
-                self._repository.save_score(
-                    *self._pair, trial.number, score.num_tokens, score.original, score.published
-                )
-                if not trial.begins_anew:
-                    self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.capital)
-                    if not self._is_known:  # the first one: what it showed is to be seen, and kept
-                        self._save_candidate(b"")
+                self._repository.save_score(*self._pair, trial.number, score.num_tokens, score.original, score.in_use)
+                self._repository.note_trial(*self._pair, trial.gain, self._scored_until, trial.numbers)
+                if not self._is_known:  # the first one: what it showed is to be seen, and kept
+                    self._save_candidate(b"")
             except StoreUnusable as error:  # the next note has all of this one but its score
                 _logger.warning("what a reply showed was not stored: %s", error)
-            if trial.is_change:
-                self._use(trial)
-            if trial.begins_anew:
-                self._save_candidate(b"")
         self._emit(LearnedGrew())
 
     def _save_candidate(self, weights: bytes) -> None:
-        assert self._trial is not None
-        number, capital = self._number_of(self._trial.adapter), self._trial.capital
-        record = CandidateRecord(number, self._scored_until, self._learned_until, self._num_learned, capital, weights)
+        numbers = self._learner.numbers
+        record = CandidateRecord(
+            self._number, self._scored_until, self._learned_until, self._num_learned, numbers, weights
+        )
         self._repository.save_candidate(*self._pair, record)
         self._num_unsaved, self._is_known = 0, True
 
-    def _use(self, trial: Trial) -> None:
-        """Puts another adapter in use."""
-        adapter = trial.adapter
-        if trial.is_publication:
-            assert adapter is not None
-            saved = self._repository.save_adapter(*self._pair, 0.0, 0.0, 0, self._num_learned, adapter.to_bytes())
-            self._numbers.append((adapter, saved.number))
-        else:
-            self._repository.publish_adapter(*self._pair, self._number_of(adapter))
-        within_reach = self._learner.adapters
-        self._numbers = [each for each in self._numbers if any(each[0] is known for known in within_reach)]
-        self.drafting.use(adapter)
-        self._emit(DrafterLearned(self._number_of(adapter), self._num_learned))
+    def _use(self) -> None:
+        """Has something else draft: another adapter, or another share of it."""
+        in_use, adapter = self._learner.in_use, self._learner.in_use.adapter
+        with self._current():
+            if adapter is not self._in_use.adapter:
+                if adapter is None:
+                    self._repository.publish_adapter(*self._pair, None)
+                    self._number = None
+                else:
+                    new = adapter.to_bytes()
+                    saved = self._repository.save_adapter(*self._pair, 0.0, 0.0, 0, self._num_learned, new)
+                    self._number = saved.number
+                self._save_candidate(b"")
+            self._in_use = in_use
+            self.drafting.use(adapter, in_use.strength)
+        self._emit(DrafterLearned(self._number, self._num_learned))
 
-    def _number_of(self, adapter: Adapter | None) -> int | None:
-        return next((number for known, number in self._numbers if known is adapter), None)
+    def _begun_by_others(self) -> tuple[Adapter | None, Sequence[float]]:
+        """What this drafter learned for another target, with which it begins here."""
+        other = self._repository.adapter_of_others(*self._pair)
+        adapter = None if other is None else self._read(other[0].weights)
+        if other is None or adapter is None:
+            return None, ()
+        from engine.speculation.learning.judge import Evidence
+
+        return adapter, Evidence(num_tokens=_SHARE_OF_OTHERS * Evidence.of(other[1]).num_tokens).numbers

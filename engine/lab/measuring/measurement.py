@@ -150,6 +150,7 @@ class Schooling:
         """Begins with nothing learned. `remembers`: whether drafts are made with memory."""
         self._drafting = drafting
         self._learner = drafting.make_learner(remembers=remembers)
+        self._in_use = self._learner.in_use
         self._num_replies = 0
         self._chats: dict[str, int] = {}  # by what the user said first
         self.trials: list[Trial] = []
@@ -165,9 +166,10 @@ class Schooling:
         while self._learner.has_work:
             trial = self._learner.work(lambda: None)
             if trial is not None:
-                if trial.is_change:
-                    self._drafting.use(trial.adapter)
-                self.trials.append(replace(trial, adapter=None))
+                self.trials.append(trial)
+            if self._learner.in_use is not self._in_use:
+                self._in_use = self._learner.in_use
+                self._drafting.use(self._in_use.adapter, self._in_use.strength)
 
 
 def windows(mode: str, comparisons: Sequence[ModeComparison], size: int) -> list[Window]:
@@ -178,19 +180,20 @@ def windows(mode: str, comparisons: Sequence[ModeComparison], size: int) -> list
 
 
 def trials(schooling: Schooling) -> list[dict[str, object]]:
-    """The outcomes of the replies on which the judge ruled, and of the last one: tokens accepted per round since
-    another adapter was put in use before."""
-    found, since = [], 0
+    """The outcomes of the replies on which the judge ruled, and of the last one: tokens accepted per round by the
+    original drafter, by what was in use and by all that was learned, over all replies until then."""
+    found: list[dict[str, object]] = []
     for place, trial in enumerate(schooling.trials, 1):
         if trial.ruling is not Ruling.KEPT or place == len(schooling.trials):
-            scores = [each.score for each in schooling.trials[since:place]]
+            scores = [each.score for each in schooling.trials[:place]]
             num_tokens = sum(score.num_tokens for score in scores)
             rounds = {
-                name: sum(getattr(score, name) for score in scores) for name in ("original", "published", "candidate")
+                "original": sum(score.original for score in scores),
+                "in_use": sum(score.in_use for score in scores),
+                "at_full_strength": sum(score.rounds[-1] for score in scores),
             }
             figures = {name: round(num_tokens / each - 1, 4) for name, each in rounds.items()}
-            found.append({"after": trial.number, **figures, "replies": len(scores), "outcome": trial.ruling.value})
-            since = place if trial.is_change else since
+            found.append({"after": trial.number, **figures, "replies": place, "outcome": trial.ruling.value})
     return found
 
 

@@ -79,9 +79,14 @@ class Adapter:
         numbers = {name: tensor.to(torch.float32) for name, tensor in tensors.items()}
         return cls({name: LowRank(numbers[name + _DOWN], numbers[name + _UP]) for name in sizes})
 
-    def times(self, strength: float) -> Adapter:
-        """The share `strength` of the additions."""
-        return Adapter({name: LowRank(part.down, part.up * strength) for name, part in self.parts.items()})
+
+def share_of(adapter: Adapter | None, strength: float) -> Adapter | None:
+    """That share of the additions; None for none."""
+    if adapter is None or not strength:
+        return None
+    if strength == 1:
+        return adapter
+    return Adapter({name: LowRank(part.down, part.up * strength) for name, part in adapter.parts.items()})
 
 
 def matrix_sizes(shape: LlamaShape) -> dict[str, tuple[int, int]]:

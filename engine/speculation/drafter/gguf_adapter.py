@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gguf import GGUFWriter
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFWriter
+from gguf.quants import quantize
 
 from engine.speculation.drafter.gguf_shape import EMBEDDING, GgufModel
 from engine.speculation.drafter.interface import LogitRow
@@ -108,20 +110,30 @@ def _write(path: Path, architecture: str, tensors: Mapping[str, Floats]) -> None
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", 1.0)
     for name, tensor in tensors.items():
-        # llama.cpp multiplies with alpha, and divides by the rank of each addition.
-        writer.add_tensor(name, tensor * tensor.shape[1] if name.endswith(_UP) else tensor)
+        kind, stored = _stored(name, tensor)
+        writer.add_tensor(name, stored, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
+def _stored(name: str, tensor: Floats) -> tuple[GGMLQuantizationType, npt.NDArray[Any]]:
+    """8 bits wherever rows are made of whole blocks: a step reads all of it."""
+    # llama.cpp multiplies with alpha, and divides by the rank of each addition.
+    scaled = tensor * tensor.shape[1] if name.endswith(_UP) else tensor
+    is_whole = tensor.shape[1] % GGML_QUANT_SIZES[GGMLQuantizationType.Q8_0][0] == 0
+    kind = GGMLQuantizationType.Q8_0 if is_whole else GGMLQuantizationType.F32
+    return kind, quantize(scaled, kind)
+
+
 def _check_file(path: Path, tensors: Mapping[str, Floats]) -> None:
     header, data = read_header(path), np.fromfile(path, np.uint8)
     is_whole = header.text("general.type") == "adapter" and header.tensors.keys() == tensors.keys()
     for name, place in header.tensors.items():
-        stored = data[place.start : place.start + place.num_bytes].view(np.float32)
-        scale = tensors[name].shape[1] if name.endswith(_UP) else 1
-        is_whole &= place.shape == tensors[name].shape[::-1] and bool((stored == (tensors[name] * scale).ravel()).all())
+        kind, wanted = _stored(name, tensors[name])
+        stored = data[place.start : place.start + place.num_bytes]
+        is_whole &= (place.kind, place.shape) == (kind, tensors[name].shape[::-1])
+        is_whole &= stored.tobytes() == wanted.tobytes()
     if not is_whole:
         raise AdapterUnusable("{path} was not written correctly; check the disk.", path=path)

@@ -81,17 +81,17 @@ class AdaptedModel:
         return Adapter({name: LowRank(next(copies), next(copies)) for name in self._parts})
 
     def start_from(self, adapter: Adapter | None) -> None:
-        """Replaces the adapter by this one, of the same rank, or by one without effect. It adds to no other matrices;
-        those that it does not add to begin at zero."""
+        """Replaces the adapter by this one, of no higher rank, or by one without effect. It adds to no other matrices;
+        what it lacks begins at zero."""
         learned = {} if adapter is None else adapter.parts
         assert learned.keys() <= self._parts.keys()
         with torch.no_grad():
             for name, part in self._parts.items():
+                part.up.zero_()
                 if name in learned:
-                    part.down.copy_(learned[name].down)
-                    part.up.copy_(learned[name].up)
-                else:
-                    part.up.zero_()
+                    rank = len(learned[name].down)
+                    part.down[:rank].copy_(learned[name].down)
+                    part.up[:, :rank].copy_(learned[name].up)
 
     def carrying(self, adapter: Adapter | None) -> AdaptedModel:
         """The same drafter with this adapter, of any rank, or with none. The frozen weights are shared."""

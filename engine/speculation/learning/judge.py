@@ -1,20 +1,27 @@
-"""Decides from later replies which adapter a drafter should use: pure numbers, without any drafter.
+"""Decides from later replies how much of what a drafter learned drafts, and what may be said of it: pure numbers,
+without any drafter.
 
 Every reply is scored before anything is learned from it (prequentially, Dawid 1984). What counts is what a user waits
-for, rounds of the target: those that the reply would have taken, in expectation, with each adapter's drafts. They are
-added up over replies, so that a long reply counts for more.
+for, rounds of the target: those that the reply would have taken, in expectation, with each share of what was learned.
+They are added up over replies, so that a long reply counts for more.
 
-A candidate is published when a bet against "it saves no rounds" has turned 1 into 20 (testing by betting, Shafer 2021;
-Waudby-Smith & Ramdas, arXiv 2010.09686). If no candidate is any good, the bet wins that much with a probability of at
-most 1/20 (Ville's inequality): however often one looks, however the candidate changes while it is judged, and however
-many are dropped meanwhile.
+Which share drafts is decided by Hedge with a share of the weights dealt out again (Freund & Schapire 1997; Herbster &
+Warmuth 1998): over T replies it loses at most ln(4) / η + η T / 8, and a little for each change, more than the best
+share would have, in tenths of a usual reply. So a little of what was learned is used at once, and harm soon ends.
+
+That learning saves rounds is claimed when a bet against it has turned 1 into 20 (testing by betting, Shafer 2021;
+Waudby-Smith & Ramdas, arXiv 2010.09686). If it saves none, the bet wins that much with a probability of at most 1/20
+(Ville's inequality): however often one looks, and whatever drafts meanwhile. A bet needs no independent replies, so
+each turn of a chat is evidence.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +29,8 @@ import numpy.typing as npt
 from engine.values.learned import NO_GAIN, Gain
 
 DRAFT_LENGTH = 4
-ERROR = 0.05  # at most, of ever publishing where no candidate is better than what is in use
-RETURN_ERRORS = 2.0  # standard errors by which what is published must have become worse than what it replaced
+STRENGTHS = (0.0, 0.25, 0.5, 1.0)  # shares of what was learned that may draft; the first is the original drafter
+ERROR = 0.05  # at most, of ever claiming that learning saves rounds where it saves none
 
 # Of the gamblers, from what each owns: one waits, one is careful and wins where little is saved, one is bold.
 _STAKES = (0.0, 0.3, 0.9)
@@ -31,9 +38,12 @@ _SHARES = (0.2, 0.2, 0.6)  # of what all own, at the beginning
 _HANDED_ON = 0.01  # of what all own is dealt out again before every bet: a gambler who lost can win again
 _LARGEST = 0.1  # share of a usual reply's rounds, the most that one reply can save or lose in the eyes of the gamblers
 _MOST_WEIGHT = 50.0  # replies: a new one changes by as much what is usual
-_MOST_TOKENS = 384  # of one conversation that can be evidence: as of one long reply
-_FEWEST_CHATS = 6  # before what is published can be returned from
-# Of the rounds of a reply, what candidates saved that were published, and how far replies differed (decision 26).
+_RATE = 1.0  # η of Hedge, for losses in tenths of a usual reply's rounds
+_DEALT = 0.01  # of the weights is dealt out again after every reply: what is best may change
+_FIRST_WEIGHTS = (0.2, 0.35, 0.3, 0.15)  # what was learned from few replies is best used in small part
+_FIRST_CHOSEN = 1  # of STRENGTHS
+_MILDEST = 1
+# Of the rounds of a reply, what adapters saved that proved better, and how far replies differed (decision 26).
 _USUAL_SAVED, _USUAL_SPREAD = 0.018, 0.04
 _MOST_LEFT = 999  # replies, that a forecast reaches
 
@@ -64,10 +74,45 @@ class Score:
 
     conversation: int
     num_tokens: int  # the drafter's
-    original: float  # with the original drafter
-    earlier: float  # with what was in use before
-    published: float  # with what is in use
-    candidate: float  # with what training has come to
+    rounds: tuple[float, ...]  # with each of STRENGTHS of what was learned
+    chosen: int  # of STRENGTHS: what drafts
+
+    @property
+    def original(self) -> float:
+        return self.rounds[0]
+
+    @property
+    def in_use(self) -> float:
+        return self.rounds[self.chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """The weights of Hedge, which add up to 1, and the one of STRENGTHS that drafts, drawn by them."""
+
+    weights: tuple[float, ...] = _FIRST_WEIGHTS
+    chosen: int = _FIRST_CHOSEN
+
+    def after(self, losses: Sequence[float], dice: float) -> Strengths:
+        """The strengths after one reply. `losses` are from 0 to 1; `dice` is drawn from 0 to 1.
+
+        Another one is drawn as seldom as the weights allow, by maximal coupling: every change has the drafter read
+        again what it holds.
+        """
+        grown = [weight * math.exp(-_RATE * loss) for weight, loss in zip(self.weights, losses, strict=True)]
+        kept = (1 - _DEALT) / sum(grown)
+        weights = tuple(kept * each + _DEALT / len(grown) for each in grown)
+        stays = weights[self.chosen] / self.weights[self.chosen]
+        if dice < stays:
+            return Strengths(weights, self.chosen)
+        rises = [max(0.0, new - old) for new, old in zip(weights, self.weights, strict=True)]
+        left = sum(rises) * (dice - stays) / (1 - stays)
+        ends = accumulate(rises)
+        return Strengths(weights, next((place for place, end in enumerate(ends) if left < end), self.chosen))
+
+    @property
+    def strength(self) -> float:
+        return STRENGTHS[self.chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +139,7 @@ class Bets:
 
     @property
     def num_left(self) -> int:
-        """The approximate number of further replies it takes to win, with a candidate that is as good as usual."""
+        """The approximate number of further replies it takes to win, if learning saves as much as usual."""
         bets, number = self, 0
         while not bets.is_won and number < _MOST_LEFT:
             number += 1
@@ -105,21 +150,22 @@ class Bets:
 
 @dataclass(slots=True)
 class RoundCounts:
-    """The rounds of the same replies with one adapter and with another one."""
+    """The rounds of the same replies with the original drafter and with what was in use."""
 
     num_replies: int = 0
     num_tokens: int = 0
-    before: float = 0.0  # rounds with the one
-    after: float = 0.0  # rounds with the other
+    before: float = 0.0  # rounds with the original drafter
+    after: float = 0.0  # rounds with what was in use
     closed: tuple[int, float] = (0, 0.0)  # chats that are known by their sum alone: how many; the sum of squares
-    chats: dict[int, float] = field(default_factory=dict)  # rounds that the other saved, by conversation
+    chats: dict[int, float] = field(default_factory=dict)  # rounds that were saved, by conversation
 
-    def add(self, score: Score, before: float, after: float) -> None:
+    def add(self, score: Score) -> None:
         self.num_replies += 1
         self.num_tokens += score.num_tokens
-        self.before += before
-        self.after += after
-        self.chats[score.conversation] = self.chats.get(score.conversation, 0.0) + before - after
+        self.before += score.original
+        self.after += score.in_use
+        saved = score.original - score.in_use
+        self.chats[score.conversation] = self.chats.get(score.conversation, 0.0) + saved
 
     @property
     def num_chats(self) -> int:
@@ -156,88 +202,79 @@ class RoundCounts:
         squares = (error**2 * (number - 1) + (before - after) ** 2) / number
         return cls(gain.num_replies, gain.num_tokens, before, after, (number, squares))
 
-    @property
-    def is_worse(self) -> bool:
-        return self.num_chats >= _FEWEST_CHATS and self.saved < -RETURN_ERRORS * self.error
-
 
 class Ruling(StrEnum):
     KEPT = "kept"  # nothing
-    PUBLISHED = "published"  # the candidate is to be used
-    DROPPED = "dropped"  # training is to begin again from what is in use
-    RETURNED = "returned"  # what was in use before is to be used again
-    RESET = "reset"  # the original drafter is to be used again
+    PROVEN = "proven"  # learning saves rounds: from here on that may be said
+    STARTED_OVER = "started over"  # training is to begin again from the original drafter
 
 
 @dataclass(slots=True)
-class Capital:
-    """What is known of the candidates since one was published last: a few numbers, which can be stored."""
+class Evidence:
+    """What is known of what was learned: a few numbers, which can be stored."""
 
-    better: Bets = Bets()  # that they save rounds
-    worse: Bets = Bets()  # that the latest line of them loses some
+    better: Bets = Bets()  # that what drafts saves rounds; won once and for all
+    worse: Bets = Bets()  # that the least of what was learned costs some
     usual: float = 0.0  # rounds of a reply
     weight: float = 0.0  # replies that this is known from
+    strengths: Strengths = Strengths(chosen=len(STRENGTHS) - 1)  # before anything was learned here
+    num_tokens: float = 0.0  # that were learned from
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        return (*self.better.owned, *self.worse.owned, self.usual, self.weight)
+        bets = (*self.better.owned, *self.worse.owned, self.usual, self.weight)
+        return (*bets, *self.strengths.weights, float(self.strengths.chosen), self.num_tokens)
 
     @classmethod
-    def of(cls, numbers: Sequence[float]) -> Capital:
-        """The capital of these numbers, or a new one if there are none or they are damaged."""
-        size = len(_STAKES)
-        if len(numbers) != 2 * size + 2 or not all(0 <= number < float("inf") for number in numbers):
+    def of(cls, numbers: Sequence[float]) -> Evidence:
+        """The evidence of these numbers, or none if there are none or they are damaged."""
+        size, num_strengths = len(_STAKES), len(STRENGTHS)
+        is_sound = len(numbers) == 2 * size + num_strengths + 4 and all(0 <= each < math.inf for each in numbers)
+        if not is_sound:
             return cls()
-        return cls(Bets(tuple(numbers[:size])), Bets(tuple(numbers[size : 2 * size])), numbers[-2], numbers[-1])
+        owned, (usual, weight), (*weights, chosen, num_tokens) = (
+            numbers[: 2 * size],
+            numbers[2 * size : 2 * size + 2],
+            numbers[2 * size + 2 :],
+        )
+        if chosen not in range(num_strengths) or min(weights) <= 0:
+            return cls()
+        strengths = Strengths(tuple(weights), int(chosen))
+        return cls(Bets(tuple(owned[:size])), Bets(tuple(owned[size:])), usual, weight, strengths, num_tokens)
 
-    def take(self, saved: float, rounds: float) -> None:
-        """Takes in the rounds that the candidate saved, and those with what is in use."""
+    def take(self, score: Score, dice: float) -> None:
+        """Takes in a reply; see `Strengths.after`."""
         self.weight = min(self.weight + 1, _MOST_WEIGHT)
-        self.usual += (rounds - self.usual) / self.weight
-        gain = max(-1.0, min(1.0, saved / (_LARGEST * self.usual)))
-        self.better, self.worse = self.better.after(gain), self.worse.after(-gain)
+        self.usual += (score.original - self.usual) / self.weight
+        large = _LARGEST * self.usual
+        gains = [max(-1.0, min(1.0, (score.original - each) / large)) for each in score.rounds]
+        if not self.better.is_won:
+            self.better = self.better.after(gains[score.chosen])
+        self.worse = self.worse.after(-gains[_MILDEST])
+        best = max(gains)
+        self.strengths = self.strengths.after([min(1.0, best - each) for each in gains], dice)
 
 
 class Judge:
-    """Hears the scores of replies one after the other, each before anything is learned from the reply.
+    """Hears the scores of replies one after the other, each before anything is learned from the reply."""
 
-    The candidate may have learned from earlier turns of a conversation, and do better on later ones for that alone. So
-    each conversation is evidence as far as one long reply would be, and no further.
-    """
-
-    def __init__(self, capital: Capital | None = None, since: RoundCounts | None = None) -> None:
-        """Goes on from what is known of candidates, and from rounds with what is in use and with the original
-        drafter."""
-        self.capital = capital or Capital()
+    def __init__(self, evidence: Evidence | None = None, since: RoundCounts | None = None) -> None:
+        """Goes on from what is known, and from rounds since the adapter in use was published."""
+        self.evidence = evidence or Evidence()
         self.since = since or RoundCounts()
-        self._since_earlier = RoundCounts()
-        self._told: dict[int, int] = {}  # tokens of each conversation that candidates could have learned from
 
-    def know(self, conversation: int, num_tokens: int) -> None:
-        """Notes a reply of that conversation that was learned from without having been scored here."""
-        self._told[conversation] = self._told.get(conversation, 0) + num_tokens
+    def hear(self, score: Score, dice: float) -> Ruling:
+        was_won = self.evidence.better.is_won
+        self.evidence.take(score, dice)
+        self.since.add(score)
+        if self.evidence.worse.is_won:
+            self.evidence = Evidence(usual=self.evidence.usual, weight=self.evidence.weight)
+            self.since = RoundCounts()
+            return Ruling.STARTED_OVER
+        return Ruling.PROVEN if self.evidence.better.is_won and not was_won else Ruling.KEPT
 
-    def hear(self, score: Score) -> Ruling:
-        told = self._told.get(score.conversation, 0)
-        share = min(1.0, max(0, _MOST_TOKENS - told) / max(1, score.num_tokens))
-        self.know(score.conversation, score.num_tokens)
-        self.capital.take(share * (score.published - score.candidate), score.published)
-        self.since.add(score, score.original, score.published)
-        self._since_earlier.add(score, score.earlier, score.published)
-        if self.capital.better.is_won:
-            return self._restart(Ruling.PUBLISHED)
-        if self._since_earlier.is_worse:
-            return self._restart(Ruling.RETURNED)
-        if self.since.is_worse:
-            return self._restart(Ruling.RESET)
-        if self.capital.worse.is_won:
-            self.capital.worse = Bets()
-            return Ruling.DROPPED
-        return Ruling.KEPT
-
-    def _restart(self, ruling: Ruling) -> Ruling:
-        """Begins again, since something else is in use from here on."""
-        self.capital = Capital(usual=self.capital.usual, weight=self.capital.weight)
-        self.since, self._since_earlier = RoundCounts(), RoundCounts()
-        self._told.clear()
-        return ruling
+    def note_published(self, is_first: bool) -> None:
+        """Something newer drafts from here on; the first that was learned here begins with little of it."""
+        self.since = RoundCounts()
+        if is_first:
+            self.evidence.strengths = Strengths()

@@ -1,9 +1,10 @@
 """Teaches a drafter what its target writes for this user: an adapter, trained on the latest replies and on older ones.
 
 It follows OmniDraft's online training (arXiv 2507.02659, algorithm 2) and adds replay, so that old topics are not
-forgotten, and a judge. A new reply is scored first, with each adapter in question; then the judge says whether another
-one is to be used; then it is learned from, and the next one is scored. The learner is synchronous and works in small
-steps; its driver decides when.
+forgotten, and a judge. A new reply is scored first, with several shares of the adapter in use; then the judge says
+which share drafts; then it is learned from, and the next one is scored. The adapter in use is replaced by what training
+has come to whenever that has learned from half as much again: each change has the drafter read again what it holds. The
+learner is synchronous and works in small steps; its driver decides when.
 """
 
 from __future__ import annotations
@@ -15,13 +16,29 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engine.speculation.drafter.adapter import Adapter
+from engine.speculation.drafter.adapter import Adapter, share_of
 from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.learning.adapting import Check
-from engine.speculation.learning.judge import Capital, Judge, RoundCounts, Ruling, Score, expected_rounds
+from engine.speculation.learning.judge import (
+    STRENGTHS,
+    Evidence,
+    Judge,
+    RoundCounts,
+    Ruling,
+    Score,
+    expected_rounds,
+)
 from engine.speculation.learning.remembered import RecentTexts, Remembered
-from engine.speculation.learning.samples import CorpusLesson, Labels, LabelTable, Sample, SampleMaker
+from engine.speculation.learning.samples import (
+    CorpusLesson,
+    Labels,
+    LabelTable,
+    Sample,
+    SampleMaker,
+    Tokens,
+    whole_text,
+)
 from engine.speculation.learning.training import Example, Training, TrainingSettings
 from engine.values.conversations import ChatTurn
 from engine.values.learned import NO_GAIN, Gain, VerifiedReply
@@ -31,28 +48,40 @@ from engine.values.memory import return_free_memory
 @dataclass(frozen=True, slots=True)
 class LearnerSettings:
     training: TrainingSettings = TrainingSettings()
-    replies_per_lesson: int = 4  # read for each new reply, at first: the reply itself, and older ones again
-    max_replies_per_lesson: int = 8  # while adapters get better; otherwise ever fewer are read
+    num_again: int = 1  # samples that are read again for each new one
+    first_tokens: int = 1_000  # learned from before anything is published
+    growth: float = 1.5  # of the tokens learned from, from one publication to the next
     max_tokens: int = 200_000  # of the replies to learn from
-    max_distilled: int = 25_000  # of those from self-distillation, in addition: about a hundred replies
+    max_distilled: int = 25_000  # of those from self-distillation that are kept to be read again
     remembers: bool = True  # whether drafts are made with memory, so that scores include it
 
 
-_NUM_NEWEST = 16  # replies, from which every second reply that is read is chosen
+_NUM_NEWEST = 16  # samples, from which every second one that is read again is chosen
 _READS_BETWEEN_SWEEPS = 8  # until free memory is returned
-_MIN_READS = 2  # for each new reply
 
 
 @dataclass(slots=True, eq=False)
 class _Unscored:
-    """A new reply, and what it takes to score it."""
+    """A new reply, and what it takes to score it. Of a long one, its first sample is scored."""
 
-    example: Example
+    examples: list[Example]
     conversation: int
     table: LabelTable  # the target's distributions at the temperature of the reply
     temperature: float
     remembered: Remembered | None = None  # what memory knew of it, once that was asked
-    rounds: list[float] = field(default_factory=list)  # found so far, as `Score` has them in its order
+    rounds: list[float] = field(default_factory=list)  # found so far, in the order of STRENGTHS
+
+    @property
+    def number(self) -> int:
+        return self.examples[0].number
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InUse:
+    """What drafts from now on."""
+
+    adapter: Adapter | None = None  # all that was learned; None: the original drafter
+    strength: float = 1.0  # the share of it that drafts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,22 +89,8 @@ class Trial:
     number: int  # of the reply
     score: Score
     ruling: Ruling
-    adapter: Adapter | None  # in use from now on; None: the original drafter
-    gain: Gain  # of what is in use now, on replies since it is
-    capital: tuple[float, ...]  # see `judge.Capital`
-
-    @property
-    def is_publication(self) -> bool:
-        return self.ruling is Ruling.PUBLISHED
-
-    @property
-    def begins_anew(self) -> bool:
-        """True if the candidate is what is in use."""
-        return self.ruling is not Ruling.KEPT
-
-    @property
-    def is_change(self) -> bool:
-        return self.ruling in (Ruling.PUBLISHED, Ruling.RETURNED, Ruling.RESET)
+    gain: Gain  # of what is in use now, on replies since it was published
+    numbers: tuple[float, ...]  # see `judge.Evidence`
 
 
 class Learner:
@@ -97,18 +112,18 @@ class Learner:
         self._training = training
         self._judge = judge or Judge()
         self._published = published
-        self._earlier: Adapter | None = None
+        self._tokens_published = training.num_tokens if published is not None else 0
         self._random = np.random.default_rng(settings.training.seed)
         self._unscored: deque[_Unscored] = deque()
-        self._examples: dict[int, Example] = {}  # to learn from, oldest first
-        self._distilled: dict[int, Example] = {}  # from self-distillation, with negative numbers
+        self._unread: deque[Example] = deque()
+        self._examples: dict[int, list[Example]] = {}  # to learn from, oldest first
+        self._distilled: dict[int, list[Example]] = {}  # from self-distillation, with negative numbers
         self._memory = RecentTexts()  # of replies that were scored, and those that need not be
-        self._to_remember: list[Example] = []  # that came after one which is yet to be scored without them
+        self._to_remember: list[tuple[int, Tokens]] = []  # after one which is yet to be scored without them
         self._prompts: set[tuple[int, int]] = set()  # that were answered: conversations and digests of the turns
-        self._ruled: tuple[int, Score, Ruling] | None = None  # of the reply with that number; not carried out yet
-        self._reads = settings.replies_per_lesson
-        self._num_due = 0  # replies to read
+        self._num_again = 0  # samples to read again
         self._num_read = 0
+        self._in_use = InUse(published, self._judge.evidence.strengths.strength)
         return_free_memory()  # of the learner before this one
 
     @classmethod
@@ -122,33 +137,45 @@ class Learner:
         adapter: Adapter | None = None,
         candidate: Adapter | None = None,
         gain: Gain = NO_GAIN,
-        capital: Sequence[float] = (),
+        numbers: Sequence[float] = (),
         remembers: bool = True,
     ) -> Learner:
         """A learner for a drafter with these weights, which uses `adapter`; see `Teachable.make_learner`."""
         settings = settings or LearnerSettings()
         settings = replace(settings, remembers=settings.remembers and remembers)
-        training = Training(shape, weights, settings.training, adapter)
-        if candidate is not None and candidate.rank == training.adapter.rank:
-            training.start_from(candidate)
-        return cls(training, maker, settings, adapter, Judge(Capital.of(capital), RoundCounts.of(gain)))
+        evidence = Evidence.of(numbers)
+        training = Training(shape, weights, settings.training, candidate or adapter, int(evidence.num_tokens))
+        return cls(training, maker, settings, adapter, Judge(evidence, RoundCounts.of(gain)))
 
     @property
     def has_work(self) -> bool:
-        return bool(self._unscored) or self._ruled is not None or self._may_read
+        return bool(self._unscored or self._unread or self._may_read_again or self._may_publish)
 
     @property
-    def _may_read(self) -> bool:
-        return self._num_due > 0 and bool(self._examples)
+    def _may_read_again(self) -> bool:
+        return self._num_again > 0 and bool(self._examples)
+
+    @property
+    def _may_publish(self) -> bool:
+        """Not in the middle of scoring. What training has come to never learned from what is yet to be scored."""
+        learned = self._training.num_tokens
+        least = max(self._settings.first_tokens, self._settings.growth * self._tokens_published)
+        return learned >= least and not (self._unscored and self._unscored[0].rounds)
 
     @property
     def candidate(self) -> Adapter:
         return self._training.adapter
 
     @property
-    def adapters(self) -> tuple[Adapter | None, ...]:
-        """The one used before and the one in use."""
-        return self._earlier, self._published
+    def in_use(self) -> InUse:
+        """Another object whenever something else is to draft."""
+        return self._in_use
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What is known, see `judge.Evidence`."""
+        self._judge.evidence.num_tokens = float(self._training.num_tokens)
+        return self._judge.evidence.numbers
 
     def take(
         self,
@@ -162,8 +189,8 @@ class Learner:
         """Takes a reply and the turns it answers; later ones have higher numbers. One that is not new was learned from
         before: it is read again only along with new ones. One that is known is ignored. One that `is_scored` already,
         or answers the same turns as another one of its conversation, is no evidence. Negative numbers belong to replies
-        from self-distillation, which are never new."""
-        if number in {*self._examples, *self._distilled, *(each.example.number for each in self._unscored)}:
+        from self-distillation, which are no evidence either."""
+        if number in {*self._examples, *self._distilled, *(each.number for each in self._unscored)}:
             return
         visible = self._maker.visible(reply.tokens)
         ids = np.concatenate([np.zeros(1, np.int32), reply.tokens[visible]])
@@ -172,30 +199,32 @@ class Learner:
         samples, table = self._maker.make([lesson], {number: labels})
         if not samples:
             return
-        example, prompt = Example(number, samples[0], table), (conversation, hash(tuple(turns)))
-        if is_new and not is_scored and prompt not in self._prompts:
+        examples, prompt = [Example(number, each, table) for each in samples], (conversation, hash(tuple(turns)))
+        if number >= 0 and is_new and not is_scored and prompt not in self._prompts:
             if reply.temperature not in (0, 1):
                 _, table = self._maker.make([lesson], {number: labels.at(reply.temperature)})
-            self._unscored.append(_Unscored(example, conversation, table, reply.temperature))
+            self._unscored.append(_Unscored(examples, conversation, table, reply.temperature))
         else:
-            self._judge.know(conversation, example.num_tokens)
-            self._learn_from(example, is_new)
+            self._learn_from(examples, is_new)
         self._prompts.add(prompt)
 
-    def _learn_from(self, example: Example, is_new: bool) -> None:
-        kept = self._distilled if example.number < 0 else self._examples
-        kept[example.number] = example
-        if self._settings.remembers and example.number >= 0:
-            self._to_remember.append(example)
+    def _learn_from(self, examples: list[Example], is_new: bool) -> None:
+        number = examples[0].number
+        kept = self._distilled if number < 0 else self._examples
+        kept[number] = examples
+        if self._settings.remembers and number >= 0:
+            self._to_remember.append((number, whole_text([each.sample for each in examples])))
         self._remember()
-        self._num_due += self._reads if is_new else 0
+        if is_new:
+            self._unread += examples
         self._thin_out()
 
     def _remember(self) -> None:
-        until = min((each.example.number for each in self._unscored), default=math.inf)
-        for example in [each for each in self._to_remember if each.number < until]:
-            self._memory.add(example.number, example.sample.tokens)
-        self._to_remember = [each for each in self._to_remember if each.number >= until]
+        until = min((each.number for each in self._unscored), default=math.inf)
+        for number, tokens in self._to_remember:
+            if number < until:
+                self._memory.add(number, tokens)
+        self._to_remember = [each for each in self._to_remember if each[0] >= until]
 
     def rest(self) -> None:
         """Frees memory: nothing is to be learned for a while."""
@@ -207,74 +236,81 @@ class Learner:
             self._examples.pop(number, None)
             self._distilled.pop(number, None)
         self._memory.forget(numbers)
-        self._to_remember = [each for each in self._to_remember if each.number not in numbers]
-        self._unscored = deque(each for each in self._unscored if each.example.number not in numbers)
+        self._to_remember = [each for each in self._to_remember if each[0] not in numbers]
+        self._unread = deque(each for each in self._unread if each.number not in numbers)
+        self._unscored = deque(each for each in self._unscored if each.number not in numbers)
         self._remember()
         for each in self._unscored:
             each.remembered, each.rounds = None, []  # what was forgotten may be in it
 
     def work(self, check: Check) -> Trial | None:
-        """One step: scores a new reply with one adapter, or reads a reply. Returns the outcome of a reply that is
-        scored. `check` is called often and may raise: the step is then repeated the next time."""
-        if self._ruled is not None:
-            return self._carry_out(*self._ruled)
-        if self._unscored and (not self._may_read or self._unscored[0].rounds):
+        """One step: puts what was learned in use, scores a new reply with one share of that, or reads a sample. Returns the outcome of a reply that is scored. `check` is called often and may raise: the step is then
+        repeated the next time."""
+        if self._may_publish:
+            self._publish()
+        elif self._unscored:
             return self._score(self._unscored[0], check)
-        self._training.read(self._choose(), check)
-        self._num_due -= 1
+        elif self._unread:
+            self._read(self._unread[0], check)
+            example = self._unread.popleft()
+            self._training.count(example.num_tokens)
+            self._num_again += self._settings.num_again
+        elif self._may_read_again:
+            self._read(self._choose(), check)
+            self._num_again -= 1
+        return None
+
+    def _read(self, example: Example, check: Check) -> None:
+        self._training.read(example, check)
         self._num_read += 1
         if self._num_read % _READS_BETWEEN_SWEEPS == 0:
             return_free_memory()
-        return None
+
+    def _publish(self) -> None:
+        self._judge.note_published(is_first=self._tokens_published == 0)
+        self._published, self._tokens_published = self._training.adapter, self._training.num_tokens
+        self._use()
+
+    def _use(self) -> None:
+        self._in_use = InUse(self._published, self._judge.evidence.strengths.strength)
 
     def _score(self, new: _Unscored, check: Check) -> Trial | None:
-        """Scores with one more adapter, including what memory makes of it; after the last one, the judge hears of
-        it."""
+        """Scores with one share more, including what memory makes of it; after the last one, the judge hears of it."""
+        example = new.examples[0]
         if new.remembered is None:
-            new.remembered = self._recalled(new.example.sample, check)
-        adapters = (None, *self.adapters)
-        number, sample = len(new.rounds), new.example.sample
-        adapter = adapters[number] if number < len(adapters) else self.candidate
-        if number < len(adapters) and any(adapter is known for known in adapters[:number]):
-            new.rounds.append(new.rounds[adapters.index(adapter)])
+            new.remembered = self._recalled(example.sample, check)
+        if new.rounds and self._published is None:
+            new.rounds.append(new.rounds[0])
         else:
-            chances = self._training.chances(adapter, sample, new.table, new.remembered, new.temperature, check)
+            adapter = share_of(self._published, STRENGTHS[len(new.rounds)])
+            chances = self._training.chances(adapter, example.sample, new.table, new.remembered, new.temperature, check)
             new.rounds.append(float(expected_rounds(chances)))
-        if number < len(adapters):
+        if len(new.rounds) < len(STRENGTHS):
             return None
         self._unscored.remove(new)
-        score = Score(new.conversation, new.example.num_tokens, *new.rounds)
-        ruling = self._judge.hear(score)
-        self._learn_from(new.example, is_new=True)
-        self._ruled = new.example.number, score, ruling
-        return self._carry_out(*self._ruled)
+        chosen = self._judge.evidence.strengths.chosen
+        score = Score(new.conversation, example.num_tokens, tuple(new.rounds), chosen)
+        ruling = self._judge.hear(score, float(self._random.random()))
+        if ruling is Ruling.STARTED_OVER:
+            self._training.start_over()
+            self._published, self._tokens_published = None, 0
+        if ruling is Ruling.STARTED_OVER or self._judge.evidence.strengths.chosen != chosen:
+            self._use()
+        self._learn_from(new.examples, is_new=True)
+        return_free_memory()
+        return Trial(example.number, score, ruling, self._judge.since.gain, self.numbers)
 
     def _recalled(self, sample: Sample, check: Check) -> Remembered:
         if self._settings.remembers:
             return self._memory.of(sample, check)
         return Remembered.nothing(len(sample.tokens) - sample.reply_start)
 
-    def _carry_out(self, number: int, score: Score, ruling: Ruling) -> Trial:
-        match ruling:
-            case Ruling.PUBLISHED:
-                self._earlier, self._published = self._published, self._training.adapter
-                self._reads = min(2 * self._reads, self._settings.max_replies_per_lesson)
-            case Ruling.RETURNED:
-                self._published = self._earlier
-            case Ruling.RESET:
-                self._earlier = self._published = None
-            case _:
-                pass
-        if ruling in (Ruling.RETURNED, Ruling.RESET, Ruling.DROPPED):
-            self._training.start_from(self._published)
-            self._reads = max(_MIN_READS, self._reads // 2)
-        self._ruled = None
-        return_free_memory()
-        return Trial(number, score, ruling, self._published, self._judge.since.gain, self._judge.capital.numbers)
-
     def _choose(self) -> Example:
-        replies = list(self._examples.values())
-        pool = replies[-_NUM_NEWEST:] if self._random.random() < 0.5 else [*self._distilled.values(), *replies]
+        replies = [each for examples in self._examples.values() for each in examples]
+        if self._random.random() < 0.5:
+            pool = replies[-_NUM_NEWEST:]
+        else:
+            pool = [*(each for examples in self._distilled.values() for each in examples), *replies]
         return pool[int(self._random.integers(len(pool)))]
 
     def _thin_out(self) -> None:
@@ -289,5 +325,5 @@ class Learner:
             del self._examples[old[int(self._random.integers(len(old)))]]
 
 
-def _num_tokens(examples: Mapping[int, Example]) -> int:
-    return sum(len(example.sample.tokens) for example in examples.values())
+def _num_tokens(kept: Mapping[int, Sequence[Example]]) -> int:
+    return sum(len(each.sample.tokens) for examples in kept.values() for each in examples)

@@ -90,6 +90,11 @@ class LabelTable:
         )
 
 
+def whole_text(samples: Sequence[Sample]) -> Tokens:
+    """The conversation that these samples of one reply were made from."""
+    return np.concatenate([samples[0].tokens, *(each.tokens[each.reply_start :] for each in samples[1:])])
+
+
 def join_samples(parts: Iterable[tuple[Sequence[Sample], LabelTable]]) -> tuple[list[Sample], LabelTable]:
     """The samples of all parts, with one table for all."""
     samples: list[Sample] = []

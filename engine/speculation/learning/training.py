@@ -58,15 +58,24 @@ class AdamW:
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    rank: int = 8
+    rank: int = 32
     learning_rate: float = 1e-3
     token_share: float = 0.2  # of the loss, where the target's distribution is known: the token that it wrote
-    batch: int = 2  # replies of an optimizer step
+    batch: int = 2  # samples of an optimizer step
     averaging: float = 0.9  # what a step leaves of the average of those before
-    anchor: float = 0.5  # weight of how far the drafter moves from the original
-    strength: float = 0.5  # the share of what was learned that is added
-    layers: int = 15  # the last ones of a drafter, which are added to
+    anchor: float = 0.5  # weight of how far the drafter moves from the original, at first
+    anchored: tuple[int, int] = (1_500, 15_000)  # tokens learned from, between which it fades by their logarithm
+    layers: tuple[tuple[int, int], ...] = ((0, 8), (15_000, 15), (150_000, 1_000))  # by tokens: last ones that learn
     seed: int = 0
+
+    def anchor_after(self, num_tokens: int) -> float:
+        begins, ends = self.anchored
+        left = math.log(ends / max(1, num_tokens)) / math.log(ends / begins)
+        return self.anchor * min(1.0, max(0.0, left))
+
+    def layers_after(self, num_tokens: int) -> int:
+        """How many of the last layers are added to."""
+        return max(layers for since, layers in self.layers if num_tokens >= since)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,30 +104,53 @@ class Training:
     """An adapter, the optimizer that moves it, and the gradients gathered for its next step."""
 
     def __init__(
-        self, shape: LlamaShape, weights: LlamaWeights, settings: TrainingSettings, published: Adapter | None = None
+        self,
+        shape: LlamaShape,
+        weights: LlamaWeights,
+        settings: TrainingSettings,
+        adapter: Adapter | None = None,
+        num_tokens: int = 0,
     ) -> None:
-        """`weights` are the drafter's own, and only read. Goes on from `published`, or from the drafter itself."""
+        """`weights` are the drafter's own, and only read. Goes on from an adapter that learned from so many tokens, or
+        from the drafter itself."""
         self._settings = settings
-        self._shape = shape
-        upper = range(shape.num_layers - settings.layers, shape.num_layers)
-        names = {name for name in matrix_sizes(shape) if layer_of(name, shape) in upper}
-        rank = settings.rank
-        if published is not None:
-            names, rank = names | published.parts.keys(), published.rank
-        self._model = AdaptedModel(shape, weights, rank, MAX_TOKENS, settings.seed, names=names)
-        self.start_from(published)
+        self._shape, self._weights = shape, weights
+        self._begin(adapter, num_tokens)
 
     @property
     def adapter(self) -> Adapter:
-        """A copy of the average of the latest steps, at the strength that is wanted."""
-        return self._model.as_adapter(self._average).times(self._settings.strength)
+        """A copy of the average of the latest steps."""
+        return self._model.as_adapter(self._average)
+
+    @property
+    def num_tokens(self) -> int:
+        """That were learned from."""
+        return self._num_tokens
 
     def rest(self) -> None:
         self._model.rest()
 
-    def start_from(self, adapter: Adapter | None) -> None:
-        """Goes on from this adapter, of the same rank, or from the original drafter, with nothing gathered."""
-        self._model.start_from(adapter and adapter.times(1 / self._settings.strength))
+    def start_over(self) -> None:
+        """Begins again with the original drafter."""
+        self._begin(None, 0)
+
+    def count(self, num_tokens: int) -> None:
+        """So many more tokens are learned from: the more there are, the more layers learn, and the further they may
+        move from the original."""
+        layers = self._settings.layers_after(self._num_tokens)
+        self._num_tokens += num_tokens
+        if min(self._settings.layers_after(self._num_tokens), self._shape.num_layers) > layers:
+            self._begin(self.adapter, self._num_tokens)
+
+    def _begin(self, adapter: Adapter | None, num_tokens: int) -> None:
+        self._num_tokens = num_tokens
+        shape, rank, known = self._shape, self._settings.rank, set[str]()
+        if adapter is not None:
+            known, rank = {*adapter.parts}, max(rank, adapter.rank)
+        first = shape.num_layers - self._settings.layers_after(num_tokens)
+        names = known | {name for name in matrix_sizes(shape) if first <= layer_of(name, shape) < shape.num_layers}
+        self._model = AdaptedModel(shape, self._weights, rank, MAX_TOKENS, self._settings.seed, names=names)
+        self._model.start_from(adapter)
         self._optimizer = AdamW(self._model.parameters, self._settings.learning_rate)
         self._average = [parameter.detach().clone() for parameter in self._model.parameters]
         self._num_steps = 0
@@ -132,15 +164,18 @@ class Training:
         if not len(want.places):
             return
         total, num_places = float(want.weights.sum()), len(want.places)
-        if example.usual is None:
+        anchor = self._settings.anchor_after(self._num_tokens)
+        if anchor and example.usual is None:
             example.usual = self._usual(sample, want.places, check)
         usual = example.usual
 
         def loss(logits: torch.Tensor, rows: slice) -> torch.Tensor:
             part = want.part(rows)
-            found = losses(logits, part, self._settings.token_share)
+            found = (losses(logits, part, self._settings.token_share) * part.weights).sum() / total
+            if not anchor or usual is None:
+                return found
             moved = drift(logits, usual.tokens[rows].long(), usual.probabilities[rows].float())
-            return (found * part.weights).sum() / total + self._settings.anchor * moved.sum() / num_places
+            return found + anchor * moved.sum() / num_places
 
         value, gradients = self._model.gradients(sample.tokens[:-1].tolist(), want.places, loss, check)
         if not math.isfinite(value):

@@ -34,7 +34,7 @@ class LearnerState(TypedDict, total=False):
     adapter: Adapter | None
     candidate: Adapter | None
     gain: Gain  # of the adapter, on replies since it is in use
-    capital: Sequence[float]  # see `learning.judge.Capital`
+    numbers: Sequence[float]  # see `learning.judge.Evidence`
     remembers: bool  # whether drafts are made with memory, which scores then count; by default they are
 
 
@@ -57,8 +57,9 @@ class Teachable(Protocol):
     def read_adapter(self, data: bytes) -> Adapter:
         """Raises AdapterUnusable."""
 
-    def use(self, adapter: Adapter | None) -> None:
-        """Switches to this adapter from the next reply on; None: to its original weights. From any thread."""
+    def use(self, adapter: Adapter | None, strength: float = 1.0) -> None:
+        """Switches to that share of this adapter from the next reply on; None: to its original weights. From any
+        thread."""
 
 
 class Translator:

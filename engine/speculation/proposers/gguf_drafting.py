@@ -74,16 +74,18 @@ class TeachableGgufDrafting(Drafting):
 
         return Adapter.from_bytes(data, self._model.shape)
 
-    def use(self, adapter: Adapter | None) -> None:
+    def use(self, adapter: Adapter | None, strength: float = 1.0) -> None:
         if adapter is None and self._adapter is None:
             return  # the drafter need not read again what it holds
+        self._adapter = adapter
         if adapter is None:
             self._drafter.offer(None)
-        else:
-            from engine.speculation.drafter.gguf_weights import addition_of
+            return
+        from engine.speculation.drafter.adapter import share_of
+        from engine.speculation.drafter.gguf_weights import addition_of
 
-            self._drafter.offer(addition_of(self._model, adapter))
-        self._adapter = adapter
+        drafts = share_of(adapter, strength)
+        self._drafter.offer(None if drafts is None else addition_of(self._model, drafts))
 
 
 def open_gguf(

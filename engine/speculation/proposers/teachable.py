@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Unpack
 
-from engine.speculation.drafter.adapter import Adapter, adapted, matrix_sizes
+from engine.speculation.drafter.adapter import Adapter, adapted, matrix_sizes, share_of
 from engine.speculation.drafter.checkpoint import LoadedDrafter, load_drafter
 from engine.speculation.drafter.tokenizer import DrafterTokenizer
 from engine.speculation.drafter.tokenizer_apart import TokenizerApart
@@ -54,11 +54,11 @@ class TeachableDrafting(Drafting):
     def read_adapter(self, data: bytes) -> Adapter:
         return Adapter.from_bytes(data, self._drafter.model.shape)
 
-    def use(self, adapter: Adapter | None) -> None:
+    def use(self, adapter: Adapter | None, strength: float = 1.0) -> None:
         if adapter is None and self._adapter is None:
             return  # the drafter need not read again what it holds
-        self._adapter = adapter
-        self._drafter.model.offer(self._own_weights if adapter is None else adapted(self._own_weights, adapter))
+        self._adapter, drafts = adapter, share_of(adapter, strength)
+        self._drafter.model.offer(self._own_weights if drafts is None else adapted(self._own_weights, drafts))
 
 
 def open_teachable(

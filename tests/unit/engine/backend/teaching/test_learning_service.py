@@ -20,8 +20,8 @@ from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.learning_time import LearningTime
 from engine.speculation.drafter.adapter import Adapter
 from engine.speculation.drafter.choice import folder_source
-from engine.speculation.learning.judge import Capital, Ruling, Score
-from engine.speculation.learning.learner import Learner, Trial
+from engine.speculation.learning.judge import Evidence, Ruling, Score
+from engine.speculation.learning.learner import InUse, Learner, Trial
 from engine.speculation.proposers.drafted import DrafterProposer
 from engine.speculation.proposers.drafting import Drafting
 from engine.speculation.proposers.teachable import TeachableDrafting, open_teachable
@@ -170,7 +170,7 @@ def test_what_was_learned_is_used_kept_and_gone_on_from_after_a_restart(
     again.talk(FOXES[:3])
     while again.service._pupil is None or again.service._has_work:
         time.sleep(0.02)
-    assert kept.num_learned + 3 <= again.service._pupil._num_learned <= len(FOXES) + 3, "each counts once"
+    assert kept.num_learned <= again.service._pupil._num_learned <= len(FOXES) + 3, "each counts once"
     (used_now,) = (each for each in again.repository.list_adapters(*pair) if each.is_published)
     assert used_now.num_replies <= len(FOXES) + 3, "what it brings is measured on each reply once"
     assert used_now.num_replies == 0 or used_now.after > used_now.before, (
@@ -512,7 +512,7 @@ def test_at_a_start_only_the_latest_lessons_are_work(
     again.service.open(again.drafting)
     while again.service._pupil is None or again.service._has_work:
         time.sleep(0.02)
-    assert again.service._pupil._learner._num_read == QUICK.replies_per_lesson
+    assert again.service._pupil._learner._num_read == 1 + QUICK.num_again
     assert len(again.service._pupil._learner._examples) > 1
 
 
@@ -531,64 +531,66 @@ def keep_two_adapters(home: Home) -> list[int]:
     ]
 
 
-class HeldTrial:
-    """A learner's first step, that brings an adapter when it is let go. Later ones bring nothing."""
+class HeldStep:
+    """A learner's first step, which puts an adapter in use when it is let go. Later ones bring nothing."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
-        monkeypatch.setattr(Learner, "work", self._work)
+        monkeypatch.setattr(Learner, "work", lambda learner, _check: self._work(learner))
 
-    def _work(self, _check: Callable[[], None]) -> Trial | None:
+    def _work(self, learner: Learner) -> None:
         if self.begun.is_set():
             time.sleep(0.01)
-            return None
+            return
         self.begun.set()
         assert self.go_on.wait(PATIENCE_S)
-        score = Score(1, 100, 50.0, 50.0, 50.0, 40.0)
-        return Trial(1, score, Ruling.PUBLISHED, self.adapter, Gain(), Capital().numbers)
-
-    def of(self, home: Home) -> HeldTrial:
-        self.adapter = home.drafting.make_learner().candidate
-        return self
+        learner._in_use = InUse(learner.candidate)
 
 
-def test_a_candidate_that_is_dropped_is_not_gone_on_from_and_a_locked_store_ends_no_learning(
+def test_a_locked_store_ends_no_learning_and_what_starts_over_is_used_no_more(
     homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = homes(LearningSettings(enabled=False))
     home.service.open(home.drafting)
     (message,) = home.talk(FOXES[:1])
-    known = CandidateRecord(None, 1, 1, 1, Capital().numbers, home.drafting.make_learner().candidate.to_bytes())
+    (_, second) = keep_two_adapters(home)
+    known = CandidateRecord(second, 1, 1, 1, Evidence().numbers, home.drafting.make_learner().candidate.to_bytes())
     home.repository.save_candidate(*pair_of(home), known)
     learner = pupil.Pupil(home.drafting, home.repository, home._hear, home.service.era, home.service.era.number)
-    score = Score(message.conversation_id, 100, 50.0, 50.0, 50.0, 60.0)
+    score = Score(message.conversation_id, 100, (50.0, 52.0, 55.0, 60.0), 3)
 
     def fail(*_what: object) -> None:
         raise StoreUnusable("It is locked.")
 
     with monkeypatch.context() as locked, caplog.at_level(logging.WARNING, "slipstream.learning"):
         locked.setattr(Repository, "note_trial", fail)
-        learner._take_note(Trial(message.id, score, Ruling.KEPT, None, Gain(), Capital().numbers))
+        learner._take_note(Trial(message.id, score, Ruling.KEPT, Gain(), Evidence().numbers))
     assert "It is locked." in caplog.text
-    learner._take_note(Trial(message.id, score, Ruling.DROPPED, None, Gain(), Capital().numbers))
+    learner._take_note(Trial(message.id, score, Ruling.KEPT, Gain(), Evidence(usual=50.0).numbers))
+    kept = home.repository.candidate(*pair_of(home))
+    assert kept is not None
+    assert kept.weights == known.weights
+    assert (kept.scored_until, kept.capital) == (message.id, Evidence(usual=50.0).numbers)
+    learner._learner._in_use = InUse()
+    learner._use()
+    assert home.drafting._adapter is None
+    assert home.repository.published_adapter(*pair_of(home)) is None
     kept = home.repository.candidate(*pair_of(home))
     assert kept is not None
     assert kept.weights == b""
-    assert kept.scored_until == message.id
-    assert home.events == []
 
 
 def test_what_is_learned_while_all_is_forgotten_is_not_published(
     homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = homes()
-    trial = HeldTrial(monkeypatch).of(home)
+    step = HeldStep(monkeypatch)
     home.service.open(home.drafting)
     home.talk(FOXES[:2])
-    assert trial.begun.wait(PATIENCE_S)
+    assert step.begun.wait(PATIENCE_S)
     with home.service.exchanging():
         home.repository.forget_learned()
-        trial.go_on.set()
+        step.go_on.set()
         time.sleep(0.05)  # for a pupil that would publish meanwhile
     while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
         time.sleep(0.01)
@@ -602,13 +604,13 @@ def test_what_is_learned_while_a_profile_takes_the_place_of_it_is_not_published(
     homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = homes()
-    trial = HeldTrial(monkeypatch).of(home)
+    step = HeldStep(monkeypatch)
     home.service.open(home.drafting)
     home.talk(FOXES[:2])
-    assert trial.begun.wait(PATIENCE_S)
+    assert step.begun.wait(PATIENCE_S)
     with home.service.exchanging():
         home.repository.add_learned(Learned({}, {}, {}, ()), replace=True)
-    trial.go_on.set()
+    step.go_on.set()
     while home.service._pupil is None or home.service._pupil.era != home.service.era.number:
         time.sleep(0.01)
     assert home.repository.list_adapters(*pair_of(home)) == ()
@@ -621,7 +623,7 @@ def test_what_is_being_published_when_all_is_forgotten_is_forgotten(
     homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = homes()
-    trial = HeldTrial(monkeypatch).of(home)
+    step = HeldStep(monkeypatch)
     saving, saved = threading.Event(), threading.Event()
     save_adapter = Repository.save_adapter
 
@@ -633,7 +635,7 @@ def test_what_is_being_published_when_all_is_forgotten_is_forgotten(
     monkeypatch.setattr(Repository, "save_adapter", slowly)
     home.service.open(home.drafting)
     home.talk(FOXES[:2])
-    trial.go_on.set()
+    step.go_on.set()
     assert saving.wait(PATIENCE_S)
     threading.Timer(0.1, saved.set).start()
     with home.service.exchanging():  # waits for it
@@ -690,6 +692,28 @@ def test_what_fails_half_way_is_taken_up_as_far_as_it_came(homes: Callable[..., 
     with pytest.raises(StoreUnusable):
         forget_on_a_full_disk()
     assert home.drafting._adapter is None
+
+
+def test_another_target_begins_with_what_the_last_one_taught(homes: Callable[..., Home]) -> None:
+    home = homes()
+    target, drafter = pair_of(home)
+    weights = home.drafting.make_learner().candidate.to_bytes()
+    number = home.repository.save_adapter("another target", drafter, 1.0, 2.0, 5, 5, weights).number
+    evidence = Evidence(num_tokens=6_000.0)
+    known = CandidateRecord(number, 1, 1, 1, evidence.numbers, b"")
+    home.repository.save_candidate("another target", drafter, known)
+    home.service.open(home.drafting)
+    assert not used(home)
+    home.talk(FOXES[:1])
+    assert home.hears(1)
+    assert used(home)
+    begun = home.repository.published_adapter(target, drafter)
+    assert begun is not None
+    assert begun.weights == weights
+    stored = home.repository.candidate(target, drafter)
+    assert stored is not None
+    assert 2_000 <= Evidence.of(stored.capital).num_tokens < 2_100
+    assert Evidence.of(stored.capital).strengths.strength < 1, "a little of it, until it has shown what it is worth"
 
 
 def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> None:

@@ -62,20 +62,35 @@ def test_an_anchor_holds_a_drafter_near_the_original(drafter: LoadedDrafter) -> 
     assert original < chance_of(held) < original + 0.5 * (chance_of(free) - original)
 
 
-def test_what_was_learned_is_added_as_strongly_as_is_said(drafter: LoadedDrafter) -> None:
-    whole, half = taught(drafter, strength=1.0), taught(drafter, strength=0.5)
-    for name, part in whole.adapter.parts.items():
-        assert torch.allclose(half.adapter.parts[name].up, 0.5 * part.up)
-        assert torch.equal(half.adapter.parts[name].down, part.down)
-
-
 def test_training_goes_on_from_an_adapter_as_it_is(drafter: LoadedDrafter) -> None:
     adapter = taught(drafter).adapter
     again = Training(drafter.model.shape, drafter.model.weights, TrainingSettings(4), adapter)
     for name, part in adapter.parts.items():
         assert torch.equal(again.adapter.parts[name].up, part.up)
-    again.start_from(None)
+    again.start_over()
     assert not any(part.up.any() for part in again.adapter.parts.values())
+
+
+def test_the_more_was_learned_from_the_less_it_is_anchored_and_the_more_layers_learn(drafter: LoadedDrafter) -> None:
+    settings = TrainingSettings(4, 0.02, batch=1, anchor=0.5, anchored=(100, 10_000), layers=((0, 1), (1_000, 9)))
+    assert [settings.anchor_after(each) for each in (0, 100, 1_000, 10_000, 10**6)] == pytest.approx(
+        [0.5, 0.5, 0.25, 0, 0]
+    )
+    model = drafter.model
+    training = Training(model.shape, model.weights, settings)
+    last = f"{model.shape.num_layers - 1}."
+    training.count(900)
+    for _ in range(4):
+        training.read(lesson(), never_stop)
+    before, chance = training.adapter, chance_of(training)
+    assert all(name.startswith(last) for name in before.parts)
+    training.count(100)
+    assert {name.partition(".")[0] for name in training.adapter.parts} == {
+        str(number) for number in range(model.shape.num_layers)
+    }
+    assert chance_of(training) == pytest.approx(chance, rel=1e-3), "what was learned goes on"
+    training.read(lesson(), never_stop)
+    assert training.adapter.parts["0.qkv"].up.any()
 
 
 def test_what_the_original_makes_of_a_lesson_is_found_once(drafter: LoadedDrafter) -> None:
