@@ -420,7 +420,7 @@ class LearningService:
 def _give(drafting: Teachable, lesson: Lesson, pupil: Pupil) -> None:
     """Hands the pupil of that drafter what was self-distilled; another one reads it from the store."""
     if pupil.drafting is drafting:
-        pupil.take(lesson, is_new=False)
+        pupil.take(lesson)
 
 
 def _pupil_of(drafting: Drafting | None) -> Teachable | None:

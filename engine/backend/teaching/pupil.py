@@ -23,7 +23,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 64  # of these, the latest that count as new
-_MAX_SELF_DISTILLED = 100  # of self-distilled ones
+_MAX_SELF_DISTILLED = 100  # of self-distilled ones that are in memory at once
 _SAVE_EVERY = 8  # new replies: the candidate takes some megabytes
 _SHARE_OF_OTHERS = 1 / 3  # of the tokens of another target, as which they count for this one
 
@@ -113,16 +113,26 @@ class Pupil:
             if self._learner.in_use is not self._in_use:
                 self._use()
         if not self.has_work:
+            self._take_self_distilled()
+        if not self.has_work:
             self._has_learned(max(self._conversations, default=0))
             if self._num_unsaved >= _SAVE_EVERY:
                 with self._current():
                     self._save_candidate(self._learner.candidate.to_bytes())
 
     def _load(self) -> list[Lesson]:
-        """What is stored. First what was self-distilled: a reply to the same prompt is no evidence then."""
-        fingerprint = self.drafting.target_fingerprint
+        """What is stored, without what was self-distilled and is yet to be read. First what was self-distilled: a reply
+        to the same prompt is no evidence then."""
+        fingerprint, read = self.drafting.target_fingerprint, self._repository.self_distilled_read(*self._pair)
         self_distilled = self._repository.load_self_distilled(fingerprint, _MAX_SELF_DISTILLED)
-        return [*self_distilled, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
+        known = (each for each in self_distilled if each.message_id >= read.until)
+        return [*known, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
+
+    def _take_self_distilled(self) -> None:
+        """The next ones that are yet to be read."""
+        fingerprint, read = self.drafting.target_fingerprint, self._repository.self_distilled_read(*self._pair)
+        for lesson in self._repository.load_self_distilled(fingerprint, _MAX_SELF_DISTILLED, read.until):
+            self.take(lesson)
 
     def _take_stored(self, lessons: Sequence[Lesson]) -> None:
         """New are the latest of those that were not learned from yet, and none that were self-distilled."""
@@ -136,10 +146,13 @@ class Pupil:
         if max(int(reply.tokens.max()), int(reply.top_tokens.max())) < len(self.drafting.vocabulary):
             is_scored = number <= self._scored_until
             self._learner.take(number, lesson.conversation_id, lesson.turns, reply, is_new, is_scored)
-            if number < 0:
-                self._repository.note_self_distilled_read(*self._pair, lesson)
-            if is_new:
+            if is_new and number > 0:
                 self._new.add(number)
+        if number < 0:
+            try:
+                self._repository.note_self_distilled_read(*self._pair, lesson)
+            except StoreUnusable as error:
+                _logger.warning("how much was read was not stored: %s", error)
 
     def _has_learned(self, until: int) -> None:
         """Counts all new replies up to that message as learned from."""

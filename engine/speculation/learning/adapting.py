@@ -110,9 +110,11 @@ class AdaptedModel:
     def states_of(
         self, adapters: Sequence[Adapter | None], tokens: Sequence[int], check: Check = never_stop
     ) -> list[torch.Tensor]:
-        """What `states` returns with each of these adapters. The layers below all that they add to run once, and the
-        weights of the others are read once."""
-        return self._final_states([self.carrying(adapter) for adapter in adapters], tokens, check)
+        """What `states` returns with each of these adapters. The layers below all that they add to run once, the
+        weights of the others are read once, and one that is there twice is computed once."""
+        models = {id(adapter): self.carrying(adapter) for adapter in adapters}
+        found = dict(zip(models, self._final_states([*models.values()], tokens, check), strict=True))
+        return [found[id(adapter)] for adapter in adapters]
 
     def logits(self, states: torch.Tensor, check: Check = never_stop) -> torch.Tensor:
         """float32 [rows, outputs]"""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,7 +69,6 @@ class _Unscored:
     table: LabelTable  # the target's distributions at the temperature of the reply
     temperature: float
     remembered: Remembered | None = None  # what memory knew of it, once that was asked
-    rounds: list[float] = field(default_factory=list)  # found so far, in the order of STRENGTHS
 
     @property
     def number(self) -> int:
@@ -157,10 +156,9 @@ class Learner:
 
     @property
     def _may_publish(self) -> bool:
-        """Not in the middle of scoring. What training has come to never learned from what is yet to be scored."""
-        learned = self._training.num_tokens
+        """What training has come to never learned from what is yet to be scored."""
         least = max(self._settings.first_tokens, self._settings.growth * self._tokens_published)
-        return learned >= least and not (self._unscored and self._unscored[0].rounds)
+        return self._training.num_tokens >= least
 
     @property
     def candidate(self) -> Adapter:
@@ -241,11 +239,12 @@ class Learner:
         self._unscored = deque(each for each in self._unscored if each.number not in numbers)
         self._remember()
         for each in self._unscored:
-            each.remembered, each.rounds = None, []  # what was forgotten may be in it
+            each.remembered = None  # what was forgotten may be in it
 
     def work(self, check: Check) -> Trial | None:
-        """One step: puts what was learned in use, scores a new reply with one share of that, or reads a sample. Returns the outcome of a reply that is scored. `check` is called often and may raise: the step is then
-        repeated the next time."""
+        """One step: puts what was learned in use, scores a new reply with several shares of that, or reads a sample.
+        Returns the outcome of a reply that is scored. `check` is called often and may raise: the step is then repeated
+        the next time."""
         if self._may_publish:
             self._publish()
         elif self._unscored:
@@ -274,22 +273,17 @@ class Learner:
     def _use(self) -> None:
         self._in_use = InUse(self._published, self._judge.evidence.strengths.strength)
 
-    def _score(self, new: _Unscored, check: Check) -> Trial | None:
-        """Scores with one share more, including what memory makes of it; after the last one, the judge hears of it."""
+    def _score(self, new: _Unscored, check: Check) -> Trial:
+        """Scores with each share, including what memory makes of it, and has the judge hear of it."""
         example = new.examples[0]
         if new.remembered is None:
             new.remembered = self._recalled(example.sample, check)
-        if new.rounds and self._published is None:
-            new.rounds.append(new.rounds[0])
-        else:
-            adapter = share_of(self._published, STRENGTHS[len(new.rounds)])
-            chances = self._training.chances(adapter, example.sample, new.table, new.remembered, new.temperature, check)
-            new.rounds.append(float(expected_rounds(chances)))
-        if len(new.rounds) < len(STRENGTHS):
-            return None
+        shares = [share_of(self._published, strength) for strength in STRENGTHS]
+        found = self._training.chances(shares, example.sample, new.table, new.remembered, new.temperature, check)
+        rounds = tuple(float(expected_rounds(each)) for each in found)
         self._unscored.remove(new)
         chosen = self._judge.evidence.strengths.chosen
-        score = Score(new.conversation, example.num_tokens, tuple(new.rounds), chosen)
+        score = Score(new.conversation, example.num_tokens, rounds, chosen)
         ruling = self._judge.hear(score, float(self._random.random()))
         if ruling is Ruling.STARTED_OVER:
             self._training.start_over()

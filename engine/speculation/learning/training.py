@@ -14,7 +14,7 @@ from engine.speculation.drafter.adapter import Adapter, layer_of, matrix_sizes
 from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
 from engine.speculation.learning.adapting import AdaptedModel, Check
-from engine.speculation.learning.evaluation import chances
+from engine.speculation.learning.evaluation import chances_from
 from engine.speculation.learning.losses import drift, losses, wanted
 from engine.speculation.learning.remembered import Remembered
 from engine.speculation.learning.samples import MAX_TOKENS, LabelTable, Sample
@@ -190,15 +190,21 @@ class Training:
 
     def chances(
         self,
-        adapter: Adapter | None,
+        adapters: Sequence[Adapter | None],
         sample: Sample,
         table: LabelTable,
         remembered: Remembered,
         temperature: float,
         check: Check,
-    ) -> npt.NDArray[np.float64]:
-        """Calls `evaluation.chances` for the drafter with that adapter, or the original one."""
-        return chances(self._model.carrying(adapter), sample, table, remembered, temperature, check)
+    ) -> list[npt.NDArray[np.float64]]:
+        """What `evaluation.chances_from` returns for the drafter with each adapter; None: for the original one."""
+        states = self._model.states_of(adapters, sample.tokens[:-1].tolist(), check)
+        found: dict[int, npt.NDArray[np.float64]] = {}
+        for adapter, of_adapter in zip(adapters, states, strict=True):
+            if id(adapter) not in found:
+                model = self._model.carrying(adapter)
+                found[id(adapter)] = chances_from(model, of_adapter, sample, table, remembered, temperature, check)
+        return [found[id(adapter)] for adapter in adapters]
 
     @torch.no_grad()
     def _usual(self, sample: Sample, places: torch.Tensor, check: Check) -> Usual:

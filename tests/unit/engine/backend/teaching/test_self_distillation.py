@@ -15,6 +15,7 @@ from engine.backend.storage import Repository
 from engine.backend.teaching import learning_service
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.self_distillation import CONTEXT_SIZE, TargetAtHand, num_slots
+from engine.speculation.learning.learner import InUse
 from engine.speculation.model.interface import ParallelTarget, Target
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.values.config import LearningSettings, OwnSampling, ReplySettings, SamplingSettings
@@ -38,8 +39,8 @@ class Taught:
     """Stands where a drafter that learns and its learner do: notes what it is given."""
 
     num_weights = 1
-    adapters = ()
     has_work = False
+    in_use = InUse()
 
     def __init__(self) -> None:
         self.vocabulary = VOCABULARY
@@ -183,7 +184,7 @@ def test_while_nobody_waits_earlier_prompts_are_answered_again_and_nothing_shows
     assert home.hears(False)
     assert home.num_kept == 4, "so many answers to one prompt, and none to one that is incognito"
     assert home.taught.has(5)
-    assert [is_new for number, is_new in home.taught.taken if number < 0] == [False] * 4
+    assert [is_new for number, is_new in home.taught.taken if number < 0] == [True] * 4
     assert home.taught.num_rests == 1, "both would take memory"
     (opened,) = home.opened
     assert opened.is_closed

@@ -43,7 +43,7 @@ def taught(drafter: LoadedDrafter, **settings: float) -> Training:
 def chance_of(training: Training, is_taught: bool = True) -> float:
     """Of what the lesson wrote."""
     adapter = training.adapter if is_taught else None
-    return float(training.chances(adapter, lesson().sample, NO_LABELS, NOTHING, 1.0, never_stop).mean())
+    return float(training.chances([adapter], lesson().sample, NO_LABELS, NOTHING, 1.0, never_stop)[0].mean())
 
 
 def test_drift_is_how_far_a_distribution_is_from_the_original() -> None:
