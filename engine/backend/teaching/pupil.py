@@ -67,6 +67,7 @@ class Pupil:
         self._new: set[int] = set()  # messages whose lessons the learner was given, and is learning from
         self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
         self._waiting: deque[tuple[Lesson, bool]] = deque()  # and whether it is new
+        self._may_have_unread = True  # self-distilled replies
         lessons = self._load()
         self._learned_until = 0  # the last message that was learned from
         if known is not None:
@@ -78,7 +79,7 @@ class Pupil:
 
     @property
     def has_work(self) -> bool:
-        return bool(self._waiting) or self._learner.has_work
+        return bool(self._waiting) or self._learner.has_work or self._may_have_unread
 
     def take(self, lesson: Lesson, is_new: bool = True) -> None:
         if lesson.message_id not in self._conversations:
@@ -112,8 +113,8 @@ class Pupil:
                 self._take_note(trial)
             if self._learner.in_use is not self._in_use:
                 self._use()
-        if not self.has_work:
-            self._take_self_distilled()
+        elif self._may_have_unread:
+            self._may_have_unread = self._take_self_distilled()
         if not self.has_work:
             self._has_learned(max(self._conversations, default=0))
             if self._num_unsaved >= _SAVE_EVERY:
@@ -128,11 +129,13 @@ class Pupil:
         known = (each for each in self_distilled if each.message_id >= read.until)
         return [*known, *self._repository.load_lessons(fingerprint, _MAX_LOADED)]
 
-    def _take_self_distilled(self) -> None:
-        """The next ones that are yet to be read."""
+    def _take_self_distilled(self) -> bool:
+        """Takes the next ones that are yet to be read; False if there are none."""
         fingerprint, read = self.drafting.target_fingerprint, self._repository.self_distilled_read(*self._pair)
-        for lesson in self._repository.load_self_distilled(fingerprint, _MAX_SELF_DISTILLED, read.until):
+        lessons = self._repository.load_self_distilled(fingerprint, _MAX_SELF_DISTILLED, read.until)
+        for lesson in lessons:
             self.take(lesson)
+        return bool(lessons)
 
     def _take_stored(self, lessons: Sequence[Lesson]) -> None:
         """New are the latest of those that were not learned from yet, and none that were self-distilled."""
