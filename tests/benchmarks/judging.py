@@ -1,19 +1,19 @@
-"""How often the judge publishes what is worth nothing, how soon what is better, and what a bad adapter costs.
+"""How often learning is said to save rounds where it saves none, how soon where it does, and what harm costs.
 
     python -m tests.benchmarks.judging [--data ../shared/data] [--replies 120] [--scores FILE.npz] [--runs 2000]
 
 A drafter is trained along recorded replies of DATA/traces: once on them, once on the same with their tokens shuffled,
 once on as much German (sentences of the window). Before it learns from a reply, the rounds of that reply are computed
 with the original drafter and with all three, beside memory of the replies until then; that takes seconds for each
-reply, so they are kept in FILE. From them thousands of runs of the judge are drawn:
+reply, so they are kept in FILE. From them thousands of runs of the judge are drawn, of 400 replies each, in which as
+much of what was learned drafts as the judge says; a share of it takes that share of the difference in rounds:
 
-- worthless: for each reply a coin says which of both drafters counts as the candidate; in each run 400 replies;
-- shuffled, foreign: the candidate is the drafter that learned from shuffled tokens, or from German;
-- better by 3, 5 or 10 %: as worthless, but the candidate accepts so many more tokens;
-- harmful: what is in use is worse than the original drafter by 3, 5 or 10 % of the accepted tokens.
+- worthless: for each reply a coin says which of both drafters counts as the original;
+- shuffled, foreign: what was learned is what the drafter learned from shuffled tokens, or from German;
+- better or worse by some per cent: as worthless, but what was learned accepts so many more or fewer tokens.
 
-Prints the share of runs in which a candidate is published, the replies until then (median, and the share of runs within
-30), and the replies until a harmful adapter is returned from, with what it had cost by then.
+Prints the share of runs in which it is claimed that learning saves rounds, the replies until then (median, and the
+share of runs within 30); the share in which training starts over; and the share of all rounds that was saved by then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from engine.lab.measuring.prompts import read_prompts
 from engine.speculation.drafter.choice import built_in_source
 from engine.speculation.learning.adapting import never_stop
-from engine.speculation.learning.judge import Judge, Ruling, Score, expected_rounds
+from engine.speculation.learning.judge import STRENGTHS, Evidence, Judge, Ruling, Score, Strengths, expected_rounds
 from engine.speculation.learning.remembered import RecentTexts
 from engine.speculation.learning.samples import CorpusLesson, Labels, SampleMaker
 from engine.speculation.learning.training import Example, Training, TrainingSettings
@@ -46,7 +46,7 @@ _TRACE, _VOCABULARY = "llama-3-8b-instruct.jsonl", "ggml-vocab-llama-bpe.gguf"
 _MOST_TOKENS = 180  # of a reply
 _READS = 2  # of replies, for each new one
 # Learns fast, and wavers as much.
-_SETTINGS = TrainingSettings(rank=16, learning_rate=1e-3, batch=4, anchor=0.0, strength=1.0)
+_SETTINGS = TrainingSettings(rank=16, learning_rate=1e-3, batch=4, anchor=0.0)
 _MOST_REPLIES = 400  # of a run
 _SOON = 30
 
@@ -98,16 +98,14 @@ def score_replies(data: Path, num_replies: int) -> Scores:
             labels = Labels(reply[1:, None], np.zeros((len(reply) - 1, 1), np.float16))
             samples, table = maker.make([CorpusLesson(number, turns, reply, 1)], {number: labels})
             examples += [Example(number, sample, table) for sample in samples]
-        if len(examples) < len(trainings):
+        if len(examples) != len(trainings):
             continue
         german = np.roll(german, -len(said))
         whole = examples[0]
         remembered = memory.of(whole.sample, never_stop)
         memory.add(number, whole.sample.tokens)
-        chances = [
-            trainings[0].chances(adapter, whole.sample, whole.table, remembered, 0.0, never_stop)
-            for adapter in (None, *(training.adapter for training in trainings))
-        ]
+        adapters = [None, *(training.adapter for training in trainings)]
+        chances = trainings[0].chances(adapters, whole.sample, whole.table, remembered, 0.0, never_stop)
         rows.append([whole.num_tokens, *(float(expected_rounds(each)) for each in chances)])
         lessons[number] = examples
         for _ in range(_READS):
@@ -129,67 +127,66 @@ def foreign_tokens(target: TraceTarget, random: np.random.Generator) -> npt.NDAr
     return np.array(target.tokenize(" ".join(sentences)), np.int32)
 
 
-Draw = Callable[[np.random.Generator], Score]
+Draw = Callable[[np.random.Generator], tuple[float, float, float]]  # tokens; rounds by the original, and with all of it
 
 
-def ended_after(draw: Draw, random: np.random.Generator, wanted: frozenset[Ruling]) -> tuple[int, float] | None:
-    """The replies until one of these rulings, and the rounds lost by then to the original drafter; None: there was
-    none."""
-    judge, lost = Judge(), 0.0
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of the judge's work until training started over, if it did."""
+
+    proven_after: int | None  # replies
+    started_over_after: int | None
+    saved: float  # of all rounds by the original drafter, the share
+
+
+def run_of(draw: Draw, random: np.random.Generator) -> Run:
+    judge, proven = Judge(Evidence(strengths=Strengths())), None
+    original = used = 0.0
     for chat in range(_MOST_REPLIES):
-        score = replace(draw(random), conversation=chat)
-        lost += score.published - score.original
-        if judge.hear(score) in wanted:
-            return chat + 1, lost
-    return None
+        num_tokens, before, after = draw(random)
+        rounds = tuple(before + strength * (after - before) for strength in STRENGTHS)
+        score = Score(chat, int(num_tokens), rounds, judge.evidence.strengths.chosen)
+        original, used = original + score.original, used + score.in_use
+        ruling = judge.hear(score, float(random.random()))
+        if ruling is Ruling.PROVEN:
+            proven = chat + 1
+        if ruling is Ruling.STARTED_OVER:
+            return Run(proven, chat + 1, 1 - used / original)
+    return Run(proven, None, 1 - used / original)
 
 
-def candidate_of(scores: Scores, gain: float) -> Draw:
-    """A candidate that is no better by anything but the share `gain` of the accepted tokens."""
+def better_by(scores: Scores, gain: float) -> Draw:
+    """What was learned differs from the original by the share `gain` of the accepted tokens, and by chance."""
 
-    def draw(random: np.random.Generator) -> Score:
+    def draw(random: np.random.Generator) -> tuple[float, float, float]:
         place = int(random.integers(len(scores.original)))
-        pair = scores.original[place], scores.taught[place]
-        used, candidate = pair if random.random() < 0.5 else pair[::-1]
-        better = candidate - gain * (scores.num_tokens[place] - candidate)
-        return Score(0, int(scores.num_tokens[place]), used, used, used, better)
+        pair = float(scores.original[place]), float(scores.taught[place])
+        original, other = pair if random.random() < 0.5 else pair[::-1]
+        num_tokens = float(scores.num_tokens[place])
+        return num_tokens, original, other - gain * (num_tokens - other)
 
     return draw
 
 
-def taught_candidate(scores: Scores, rounds: Floats) -> Draw:
-    """A candidate that takes these rounds, beside the original drafter."""
+def taught(scores: Scores, rounds: Floats) -> Draw:
+    """What was learned takes these rounds."""
 
-    def draw(random: np.random.Generator) -> Score:
+    def draw(random: np.random.Generator) -> tuple[float, float, float]:
         place = int(random.integers(len(scores.original)))
-        used = scores.original[place]
-        return Score(0, int(scores.num_tokens[place]), used, used, used, rounds[place])
+        return float(scores.num_tokens[place]), float(scores.original[place]), float(rounds[place])
 
     return draw
 
 
-def harmful(scores: Scores, loss: float) -> Draw:
-    """What is in use accepts that share of tokens less than the original drafter; the candidate is the same."""
-    worthless = candidate_of(scores, -loss)
-
-    def draw(random: np.random.Generator) -> Score:
-        found = worthless(random)
-        return replace(found, published=found.candidate)
-
-    return draw
-
-
-def tell(name: str, draw: Draw, num_runs: int, wanted: frozenset[Ruling], usual: float) -> None:
+def tell(name: str, draw: Draw, num_runs: int) -> None:
     random = np.random.default_rng(2)
-    ends = [ended_after(draw, random, wanted) for _ in range(num_runs)]
-    found = [each for each in ends if each is not None]
-    line = f"{name:28} {len(found) / num_runs:7.1%} of runs"
-    if found:
-        after = np.array([each[0] if each else _MOST_REPLIES for each in ends])
+    runs = [run_of(draw, random) for _ in range(num_runs)]
+    after = np.array([each.proven_after or _MOST_REPLIES + 1 for each in runs])
+    over = np.mean([each.started_over_after is not None for each in runs])
+    line = f"{name:16} claimed in {np.mean(after <= _MOST_REPLIES):6.1%} of runs"
+    if (after <= _MOST_REPLIES).any():
         line += f", after {np.median(after):.0f} replies (median), {np.mean(after <= _SOON):.0%} within {_SOON}"
-    if Ruling.RESET in wanted and found:
-        line += f"; it had cost the rounds of {np.mean([lost for _, lost in found]) / usual:.2f} replies"
-    print(line, flush=True)
+    print(f"{line}; started over in {over:.1%}; saved {np.mean([each.saved for each in runs]):+.2%}", flush=True)
 
 
 def main() -> None:
@@ -217,16 +214,11 @@ def main() -> None:
         f"drafter, {means[0]:.1f}, {means[1]:.1f} and {means[2]:.1f} by those that learned from them, from shuffled "
         f"ones and from German; two drafters differ by {noise:.1f} in a reply (standard deviation)"
     )
-    published, returned = frozenset({Ruling.PUBLISHED}), frozenset({Ruling.RESET, Ruling.RETURNED})
-    tell("published: worthless", candidate_of(scores, 0.0), arguments.runs, published, usual)
-    tell("published: shuffled", taught_candidate(scores, scores.misled), arguments.runs, published, usual)
-    tell("published: foreign", taught_candidate(scores, scores.foreign), arguments.runs, published, usual)
-    for gain in (0.03, 0.05, 0.1):
-        tell(f"published: better by {gain:.0%}", candidate_of(scores, gain), arguments.runs // 4, published, usual)
-    for loss in (0.03, 0.05, 0.1):
-        tell(f"returned: worse by {loss:.0%}", harmful(scores, loss), arguments.runs // 4, returned, usual)
-    tell("returned: as good", harmful(scores, 0.0), arguments.runs // 4, returned, usual)
-    tell("returned: better by 5%", harmful(scores, -0.05), arguments.runs // 4, returned, usual)
+    tell("worthless", better_by(scores, 0.0), arguments.runs)
+    tell("shuffled", taught(scores, scores.misled), arguments.runs)
+    tell("foreign", taught(scores, scores.foreign), arguments.runs)
+    for gain in (0.03, 0.05, 0.1, -0.03, -0.05, -0.1):
+        tell(f"{'better' if gain > 0 else 'worse'} by {abs(gain):.0%}", better_by(scores, gain), arguments.runs // 4)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from engine.speculation.drafter.choice import built_in_drafter
 from engine.speculation.drafter.from_gguf import torch_folder
 from engine.speculation.learning.adapting import AdaptedModel, never_stop
 from engine.speculation.learning.evaluation import chances
+from engine.speculation.learning.judge import STRENGTHS, Ruling
 from engine.speculation.learning.judge import Score as JudgedScore
 from engine.speculation.learning.learner import Learner, Trial
 from engine.speculation.learning.remembered import RecentTexts, Remembered
@@ -82,7 +83,9 @@ class Recipe:
         reads = int(given.pop("reads", "4"))
         defaults = TrainingSettings()
         kinds = {field.name: type(getattr(defaults, field.name)) for field in fields(TrainingSettings)}
-        return cls(text, TrainingSettings(**{name: kinds[name](value) for name, value in given.items()}), reads)
+        layers = given.pop("layers", None)
+        settings = TrainingSettings(**{name: kinds[name](value) for name, value in given.items()})
+        return cls(text, settings if layers is None else replace(settings, layers=((0, int(layers)),)), reads)
 
 
 class Course:
@@ -103,7 +106,7 @@ class Course:
             assert question.response is not None
             ids = np.array([0, *target.tokenize(question.response), *ends], np.int32)  # something comes before a reply
             self._lessons.append(CorpusLesson(number, question.turns, ids, 1))
-            self.samples += self._maker.make(self._lessons[-1:], {})[0]
+            self.samples += self._maker.make(self._lessons[-1:], {})[0][:1]
         target.close()
         self._examples = [Example(number, sample, LabelTable.of((), 1)) for number, sample in enumerate(self.samples)]
         memory = RecentTexts()
@@ -140,6 +143,7 @@ class Course:
                 first = max(0, number + 1 - _NEWEST) if dice.random() < 0.5 else 0
                 chosen = int(dice.integers(first, number + 1))
                 training.read(self._examples[chosen], never_stop)
+            training.count(self._examples[number].num_tokens)
             spent_s += time.process_time() - began
         return scores, spent_s
 
@@ -180,21 +184,22 @@ def compared(taught: Sequence[Score], untaught: Sequence[Score]) -> str:
 
 
 def tell_judged(course: Course, size: int) -> None:
-    """Each ruling, and for each window of replies the rounds that what is in use saves."""
+    """Each ruling, and for each window of replies the rounds that what was in use saved, and that all of it would."""
     scores: list[JudgedScore] = []
     for trial in course.judged():
         scores.append(trial.score)
-        if trial.begins_anew:
+        if trial.ruling is not Ruling.KEPT:
             print(f"after {len(scores)}: {trial.ruling}")
         if len(scores) % size == 0 or len(scores) == len(course.samples):
             part = scores[(len(scores) - 1) // size * size :]
             tokens = sum(each.num_tokens for each in part)
-            original, published, candidate = (
-                sum(getattr(each, name) for each in part) for name in ("original", "published", "candidate")
+            original, in_use, full = (
+                sum(rounds) for rounds in zip(*((e.original, e.in_use, e.rounds[-1]) for e in part), strict=True)
             )
+            strength = sum(STRENGTHS[each.chosen] for each in part) / len(part)
             print(
                 f"  {len(scores) - len(part) + 1:4} to {len(scores):4}: {tokens / original:.3f} tokens per round, "
-                f"in use {original / published - 1:+.1%}, candidate {original / candidate - 1:+.1%}",
+                f"in use {original / in_use - 1:+.1%} (strength {strength:.2f}), all {original / full - 1:+.1%}",
                 flush=True,
             )
 
@@ -207,7 +212,9 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=25)
     parser.add_argument("--built-in", action="store_true", help="the built-in drafter; otherwise the starter")
     parser.add_argument("--recipe", type=Recipe.parse, action="append", default=[])
-    parser.add_argument("--judged", action="store_true", help="as in the app: adapters are published and returned from")
+    parser.add_argument(
+        "--judged", action="store_true", help="as in the app: with the strengths that the judge chooses"
+    )
     parser.add_argument("--rounded", action="store_true", help="score as it runs: added into rounded matrices")
     arguments = parser.parse_args()
     made = Path(tempfile.gettempdir()) / "slipstream-teaching"

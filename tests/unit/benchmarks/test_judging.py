@@ -7,11 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.speculation.learning.judge import Ruling
 from tests.benchmarks import judging
-from tests.benchmarks.judging import Scores, candidate_of, ended_after, harmful, main, taught_candidate
-
-PUBLISHED, RETURNED = frozenset({Ruling.PUBLISHED}), frozenset({Ruling.RESET, Ruling.RETURNED})
+from tests.benchmarks.judging import Scores, better_by, main, run_of, taught
 
 
 @pytest.fixture
@@ -28,12 +25,12 @@ def test_runs_end_as_what_they_are_drawn_from_says(scores: Scores, tmp_path: Pat
     scores.save(tmp_path / "scores.npz")
     scores = Scores.read(tmp_path / "scores.npz")
     random = np.random.default_rng(1)
-    better = [ended_after(candidate_of(scores, 0.1), random, PUBLISHED) for _ in range(10)]
-    assert all(end is not None and end[0] < 30 for end in better)
-    assert ended_after(taught_candidate(scores, scores.misled), random, PUBLISHED) is None
-    end = ended_after(harmful(scores, 0.1), random, RETURNED)
-    assert end is not None
-    assert end[1] > 0, "it cost rounds"
+    better = [run_of(better_by(scores, 0.1), random) for _ in range(10)]
+    assert all(run.proven_after is not None and run.saved > 0.05 for run in better)
+    worse = run_of(taught(scores, scores.misled), random)
+    assert worse.proven_after is None
+    assert worse.started_over_after is not None
+    assert worse.saved < 0, "it cost rounds"
 
 
 def test_figures_are_printed_or_a_reason_why_not(
@@ -47,6 +44,6 @@ def test_figures_are_printed_or_a_reason_why_not(
     monkeypatch.setattr("sys.argv", ["judging", "--scores", str(tmp_path / "scores.npz"), "--runs", "4"])
     main()
     told = capsys.readouterr().out
-    assert "published: shuffled             0.0% of runs" in told
-    assert "published: foreign              0.0% of runs" in told
-    assert "published: better by 10%      100.0% of runs" in told
+    assert "shuffled         claimed in   0.0% of runs; started over in 100.0%" in told
+    assert "foreign          claimed in   0.0% of runs; started over in 100.0%" in told
+    assert "better by 10%    claimed in 100.0% of runs" in told

@@ -102,7 +102,7 @@ def test_both_compute_the_same_with_it_and_without(make: Callable[[Path], Path],
     assert drafter.refresh()
     np.testing.assert_array_equal(drafter.read(_TOKENS), learned)
     drafter.roll_back(len(_TOKENS) - 1)
-    np.testing.assert_allclose(drafter.read(_TOKENS[-1:]), learned, atol=1e-3)
+    np.testing.assert_allclose(drafter.read(_TOKENS[-1:]), learned, atol=5e-3)  # 8 bits of states, too
     drafter.offer(None)
     assert drafter.refresh()
     np.testing.assert_array_equal(drafter.read(_TOKENS), plain)
@@ -114,7 +114,7 @@ def test_what_gemma_does_otherwise_counts(change: Callable[[LlamaShape], LlamaSh
     """So that the tolerance above would show what is wrong."""
     path = tiny_gemma3(tmp_path / "tiny.gguf")
     model, drafter = read_gguf_model(path), load(path)
-    wrong = in_torch(replace(model, shape=change(model.shape)), None)[0]
+    wrong = in_torch(replace(model, shape=change(model.shape)), None)
     assert np.abs(drafter.read(_TOKENS) - wrong).max() > 0.2
 
 
@@ -127,11 +127,11 @@ def test_gemma_learns_behind_its_windows(tmp_path: Path) -> None:
     assert tokens is not None
     assert len(tokens) > 512
     adapter, plain = some_adapter(model, 0.05), drafter.read(tokens).copy()
-    error = (plain - in_torch(model, None, tokens)[0]).std()
+    error = (plain - in_torch(model, None, tokens)).std()
     assert error < 0.1 * plain.std()
     drafter.offer(addition_of(model, adapter))
     drafter.refresh()
-    learned, wanted = drafter.read(tokens).copy(), in_torch(model, adapter, tokens)[0]
+    learned, wanted = drafter.read(tokens).copy(), in_torch(model, adapter, tokens)
     assert (learned - wanted).std() < 0.25 * (learned - plain).std()
     assert learned.argmax() == wanted.argmax()
 
