@@ -212,9 +212,7 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=25)
     parser.add_argument("--built-in", action="store_true", help="the built-in drafter; otherwise the starter")
     parser.add_argument("--recipe", type=Recipe.parse, action="append", default=[])
-    parser.add_argument(
-        "--judged", action="store_true", help="as in the app: at the strengths that the judge chooses"
-    )
+    parser.add_argument("--judged", action="store_true", help="as in the app: at the strengths that the judge chooses")
     parser.add_argument("--rounded", action="store_true", help="score as it runs: added into rounded matrices")
     arguments = parser.parse_args()
     made = Path(tempfile.gettempdir()) / "slipstream-teaching"

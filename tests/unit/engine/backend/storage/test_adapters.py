@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from engine.backend.storage import Repository
+from engine.backend.storage.learned import MOST_ADAPTERS
 from engine.values.conversations import Role
 from engine.values.errors import AdapterUnusable, StoreUnusable
 from engine.values.learned import AdapterSummary, CandidateRecord, Gain
@@ -27,6 +28,7 @@ SAVE_FOREVER = """
 import sys
 from pathlib import Path
 from engine.backend.storage import Repository
+from engine.backend.storage.learned import MOST_ADAPTERS
 
 repository = Repository.open(Path(sys.argv[1]))
 while True:
@@ -276,6 +278,6 @@ def test_after_a_kill_exactly_one_is_in_use_and_none_is_lost(
             told += [int(line) for line in process.stdout if line.endswith("\n")]
         repository = open_repository()
         kept = numbers(repository, ("target", "drafter"))
-        assert len(kept) == 8
+        assert len(kept) == MOST_ADAPTERS
         assert kept[0] in (told[-1], told[-1] + 1)  # the last may have been committed, and not told
         assert in_use(repository, ("target", "drafter")) == kept[0]

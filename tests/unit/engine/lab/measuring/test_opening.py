@@ -9,6 +9,7 @@ import pytest
 
 from engine.lab.measuring.opening import MakeDrafting, MeasuredDrafting, open_measurement
 from engine.lab.measuring.order import WAYS, BenchOrder, SimulatedCosts, Way
+from engine.speculation.learning.learner import InUse
 from engine.speculation.model.interface import Target, TokenizingVocabulary
 from engine.speculation.numerics.draft_length import PassCosts
 from engine.speculation.proposers.drafting import Teachable
@@ -142,6 +143,7 @@ class FakePupil:
     """Implements what a measurement uses of `Teachable`, and of the learner that this makes."""
 
     has_work = False
+    in_use = InUse()
     num_taught = 0
     remembers: bool | None = None
 
