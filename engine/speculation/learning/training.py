@@ -20,7 +20,6 @@ from engine.speculation.learning.remembered import Remembered
 from engine.speculation.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _MOST_USUAL = 8  # tokens at a place
-_ROWS = 32  # of a vocabulary's size that are held at a time, and computed between two checks
 _MOST = 1.0  # norm of the gradients of a step
 
 
@@ -210,7 +209,7 @@ class Training:
     def _usual(self, sample: Sample, places: torch.Tensor, check: Check) -> Usual:
         original = self._model.carrying(None)
         states = original.states(sample.tokens[:-1].tolist(), check)[places]
-        parts = [original.logits(rows, check).softmax(-1).topk(_MOST_USUAL) for rows in torch.split(states, _ROWS)]
+        parts = [few.softmax(-1).topk(_MOST_USUAL) for _, few in original.logits_by_rows(states, check)]
         tokens, probabilities = (torch.cat([part[at] for part in parts]) for at in (1, 0))
         return Usual(tokens.int(), probabilities.half())
 
