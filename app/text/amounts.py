@@ -76,6 +76,21 @@ def duration_words(seconds: float) -> str:
     return Amounts.tr("about {minutes} min", minutes=minutes)
 
 
+def span_words(seconds: float) -> str:
+    """`40 seconds`, `3 minutes`, `1 h 5 min`."""
+    if seconds < 1:
+        return Amounts.tr("{seconds} seconds", seconds=decimal(seconds, 1))
+    if round(seconds) < _MINUTE_S:
+        return Amounts.tr("%n second(s)", "", round(seconds))
+    minutes = round(seconds / _MINUTE_S)
+    if minutes < 60:
+        return Amounts.tr("%n minute(s)", "", minutes)
+    hours, minutes = divmod(minutes, 60)
+    if hours < 10 and minutes:
+        return Amounts.tr("{hours} h {minutes} min", hours=hours, minutes=minutes)
+    return Amounts.tr("{number} hour(s)", "", round(seconds / _HOUR_S))
+
+
 def day_words(day: date) -> str:
     """`3 March 2026`; of a moment with a time zone, on this machine's calendar."""
     if isinstance(day, datetime) and day.tzinfo:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.text.amounts import percent_words
 from app.text.numbers import decimal
 from app.text.translation import QT_TRANSLATE_NOOP, Words, translate
-from engine.values.learned import RECENT_REPLIES, Benefit, PairBenefit
+from engine.values.learned import FEWEST_CHATS, RECENT_REPLIES, Benefit, PairBenefit
 from engine.values.replies import TextKind
 
 Benefits = Words("Benefits")
@@ -40,21 +40,38 @@ def gain_words(benefit: Benefit) -> str:
     return f"{sign}{_share(benefit)}"
 
 
-def benefit_words(benefit: PairBenefit) -> str:
-    """Continues a sentence that begins with what was learned."""
-    recent = benefit.recent
-    if abs(recent.gain) <= (recent.error or 0):
-        return Benefits.tr("It is too early to tell whether that saves passes of the model.")
+def benefit_cells(benefit: Benefit) -> tuple[str, str, str]:
+    """Without, with, and the gain."""
+    return decimal(benefit.before, 2), decimal(benefit.after, 2), gain_words(benefit)
+
+
+def benefit_words(recent: Benefit) -> str:
+    """Says what the last replies would have taken without what was learned, as far as that is sure."""
+    if recent.error is None:
+        return Benefits.tr(
+            "It takes replies in {number} chats to tell whether what was learned saves passes of the model.",
+            "",
+            FEWEST_CHATS,
+        )
+    if abs(recent.gain) <= recent.error:
+        return Benefits.tr(
+            "It is too early to tell whether what was learned saves passes of the model: {gain} over your last "
+            "{number} repl(y|ies).",
+            "",
+            recent.num_replies,
+            gain=gain_words(recent),
+        )
     if recent.gain > 0:
         return Benefits.tr(
-            "Without that, your last {number} repl(y|ies) would have taken {share} more passes of the model.",
+            "Without what was learned, your last {number} repl(y|ies) would have taken {share} more passes of the "
+            "model.",
             "",
             recent.num_replies,
             share=_share(recent),
         )
     return Benefits.tr(
-        "Without that, your last {number} repl(y|ies) would have taken {share} fewer passes of the model; if that goes "
-        "on, an earlier snapshot will be used again.",
+        "Without what was learned, your last {number} repl(y|ies) would have taken {share} fewer passes of the model; "
+        "if that goes on, an earlier snapshot will be used again.",
         "",
         recent.num_replies,
         share=_share(recent),
@@ -87,7 +104,7 @@ def _rows(benefit: PairBenefit) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _row(name: str, benefit: Benefit) -> tuple[str, str, str, str]:
-    return name, decimal(benefit.before, 2), decimal(benefit.after, 2), gain_words(benefit)
+    return (name, *benefit_cells(benefit))
 
 
 def _share(benefit: Benefit) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.text.amounts import day_words, size_words
 from app.text.benefits import BenefitView, benefit_view, benefit_words
 from app.text.learning_progress import ProgressView
+from app.text.model_use import use_words
 from app.text.numbers import decimal
 from app.text.translation import Words
 from engine.values.learned import (
@@ -15,6 +16,7 @@ from engine.values.learned import (
     FingerprintPair,
     ImportOutcome,
     LearnedSummary,
+    ModelUse,
     ProfileSummary,
     RecallSize,
 )
@@ -30,6 +32,7 @@ class ModelInUse:
     name: str = ""
     vocabulary: str = ""  # its fingerprint; empty: no model is in use here
     pair: FingerprintPair | None = None  # None: nothing drafts for it
+    identity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,15 @@ class PairView:
 
 @dataclass(frozen=True, slots=True)
 class ModelView:
-    vocabulary: str
+    vocabulary: str  # empty: unknown
     name: str
     is_loaded: bool
+    uses: tuple[str, ...]  # how each model of this vocabulary was used
     sentences: str
     details: str
     pairs: tuple[PairView, ...]
     progress: ProgressView | None = None  # towards a first result
+    compared: FingerprintPair | None = None  # whose replies can be compared with and without what was learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +83,10 @@ class ProfileView:
 def model_views(
     summary: LearnedSummary, loaded: ModelInUse, progress: ProgressView | None = None
 ) -> tuple[ModelView, ...]:
-    """Views with the loaded model first, even if it has learned nothing yet; `progress` is its own."""
-    known = {*summary.vocabularies, *filter(None, [loaded.vocabulary])}
+    """Views of all models that were used or learned from, with the loaded one first; `progress` is its own."""
+    known = {*summary.vocabularies, loaded.vocabulary, *(use.vocabulary for use in summary.models)} - {""}
     views = [_model_view(summary, vocabulary, loaded, progress) for vocabulary in known]
+    views += [_view_of_use(use, loaded) for use in summary.models if not use.vocabulary]
     return tuple(sorted(views, key=lambda view: (not view.is_loaded, view.name == _unknown(), view.name)))
 
 
@@ -154,6 +160,19 @@ def _unknown() -> str:
     return Learned.tr("A model that was not used here")
 
 
+def _view_of_use(use: ModelUse, loaded: ModelInUse) -> ModelView:
+    is_loaded = bool(use.identity) and use.identity == loaded.identity
+    return ModelView("", use.name, is_loaded, (use_words(use),), "", "", ())
+
+
+def _uses(summary: LearnedSummary, vocabulary: str, name: str) -> Iterator[str]:
+    """With their names, where the card has another one."""
+    for use in summary.models:
+        if use.vocabulary == vocabulary:
+            words = use_words(use)
+            yield words if use.name == name else Learned.tr("{model}: {words}", model=use.name, words=words)
+
+
 def _model_view(
     summary: LearnedSummary, vocabulary: str, loaded: ModelInUse, progress: ProgressView | None
 ) -> ModelView:
@@ -172,14 +191,18 @@ def _model_view(
         for drafter in drafters
     ]
     main = pairs[0].pair if pairs else (vocabulary, "")
+    compared = [pair for pair in summary.benefits if pair[0] == vocabulary]
+    name = _name(summary, vocabulary, loaded)
     return ModelView(
         vocabulary,
-        _name(summary, vocabulary, loaded),
+        name,
         is_loaded,
-        " ".join(_sentences(summary, main)),
+        tuple(_uses(summary, vocabulary, name)),
+        " ".join(_sentences(summary, main, is_loaded)),
         " · ".join(_details(summary, vocabulary)),
         tuple(pairs),
         progress if is_loaded else None,
+        min(compared, key=lambda pair: (pair != in_use, pair != main, pair), default=None),
     )
 
 
@@ -215,12 +238,12 @@ def _adapter_views(adapters: Sequence[AdapterSummary]) -> Iterator[AdapterView]:
     yield AdapterView(None, name, "", "", about, is_original)
 
 
-def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
+def _sentences(summary: LearnedSummary, pair: FingerprintPair, is_loaded: bool) -> Iterator[str]:
     vocabulary, adapters, benefit = pair[0], summary.adapters.get(pair, ()), summary.benefits.get(pair)
     used = _published(adapters)
     if used is not None and benefit is not None and benefit.whole.error is not None:
         yield Learned.tr("The drafter has learned from {number} repl(y|ies).", "", used.num_learned)
-        yield benefit_words(benefit)
+        yield benefit_words(benefit.recent)
     elif used is not None and not used.is_measured:
         yield Learned.tr(
             "After {number} repl(y|ies), the drafter has improved; the next ones will show by how much.",
@@ -237,6 +260,13 @@ def _sentences(summary: LearnedSummary, pair: FingerprintPair) -> Iterator[str]:
         )
     elif adapters:
         yield Learned.tr("The original drafter is in use.")
+    elif not is_loaded and (num_scored := sum(n for (target, _), n in summary.scored.items() if target == vocabulary)):
+        yield Learned.tr(
+            "{number} repl(y|ies) (has|have) been scored towards a first result of learning, which goes on once this "
+            "model is loaded.",
+            "",
+            num_scored,
+        )
     if since := summary.since.get(vocabulary):
         yield Learned.tr("Learning since {day}.", day=day_words(since))
     if recalled := summary.recall.get(vocabulary):

@@ -53,6 +53,7 @@ class Tally:
     draft_s: float = 0.0
     check_s: float = 0.0
     saved_s: float = 0.0  # over plain decoding, by all compared replies
+    recall_saved_s: float = 0.0  # that recall brought of it: its tokens written plainly, less its share of checking
     num_slow: int = 0  # of these, slower than plain by counts
     num_unpaid: int = 0  # that checking guesses kept from being faster, as it costs too much here (`Hindrance.COSTS`)
     num_unrepeated: int = 0  # the same, as nothing or little came up again

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.values.config import OwnSampling
 from engine.values.conversations import ChatTurn
+from engine.values.remote import SERVER_IDENTITY
 from engine.values.replies import TextKind
 
 if TYPE_CHECKING:  # the window is up before numpy is needed
@@ -94,7 +95,7 @@ class Gain:
 
 
 NO_GAIN = Gain()
-_FEWEST_CHATS = 6
+FEWEST_CHATS = 6  # that there is an error of
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,15 @@ class ScoredReplies:
     num_tokens: int  # the drafter's
     before: float  # rounds in expectation, as the judge counts them, with the original drafter
     after: float  # and with what was in use
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedReply:
+    """A reply that came while an adapter was in use."""
+
+    title: str  # of its chat
+    created_at: datetime
+    scored: ScoredReplies  # this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,7 @@ class Benefit:
         if not found or min(before, after) <= 0:
             return None
         error, number = None, len(chats)
-        if number >= _FEWEST_CHATS:
+        if number >= FEWEST_CHATS:
             left = sum((each - other * before / after) ** 2 for each, other in chats.values())
             error = math.sqrt(left * number / (number - 1)) / after
         num_tokens = sum(each.num_tokens for each in found)
@@ -174,7 +184,7 @@ class AdapterSummary:
     @property
     def is_measured(self) -> bool:
         """True if its figures come from enough conversations to be shown."""
-        return self.num_replies > 0 and (self.num_tokens == 0 or self.num_chats >= _FEWEST_CHATS)
+        return self.num_replies > 0 and (self.num_tokens == 0 or self.num_chats >= FEWEST_CHATS)
 
     @property
     def gain(self) -> Gain:
@@ -214,6 +224,26 @@ class TargetStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUse:
+    """How a target has written here: the sums of the speed page."""
+
+    name: str
+    identity: str  # empty: unknown
+    vocabulary: str  # its fingerprint; empty: unknown, as of those on servers
+    num_replies: int
+    num_tokens: int
+    tokens_per_s: float
+    speedup: tuple[float, float] | None = None  # over plain decoding, and its standard error; None: not known
+    num_recalled: int = 0  # of the tokens, those that recall had guessed
+    recall_saved_s: tuple[float, float] | None = None  # in the last seven days, and in all; None: not known
+
+    @property
+    def is_remote(self) -> bool:
+        """True if it is on a server."""
+        return self.identity.startswith(SERVER_IDENTITY)
+
+
+@dataclass(frozen=True, slots=True)
 class Learned:
     """The contents of a profile; those of one that is imported are read whenever they are asked for, and may raise
     FileUnusable. Lessons stay out of it: they contain what the user typed."""
@@ -249,6 +279,7 @@ class LearnedSummary:
     benefits: Mapping[FingerprintPair, PairBenefit] = field(default_factory=dict)
     used_here: frozenset[str] = frozenset()  # vocabularies of targets that were loaded here
     scored: Mapping[FingerprintPair, int] = field(default_factory=dict)  # replies, each before it was learned from
+    models: tuple[ModelUse, ...] = ()  # that have written here
 
     @property
     def vocabularies(self) -> tuple[str, ...]:

@@ -327,6 +327,10 @@ def personal(studio: Studio, _folder: Path) -> Iterator[Page]:
     dialog = studio.app.personal.dialog
     studio.until(lambda: bool(dialog.learned.cards))
     yield "personalization", dialog
+    next(card for card in dialog.learned.cards if not card.compare.isHidden()).compare.click()
+    studio.until(dialog.compared.isVisible)
+    yield "replies with and without what was learned", dialog.compared
+    dialog.compared.close()
     dialog.show_words("Adapter 3 is used for SmolLM2-135M-Instruct again.", can_undo=True)
     dialog.show_page(dialog.forget)
     for ask in (dialog.forget.learned_button, dialog.forget.everything_button):

@@ -19,7 +19,6 @@ from app.features.history.wording import (
     HOW_SCORED,
     HOW_TIME_IS_PARTED,
     WHERE_IT_PAYS,
-    duration,
     exceptions_words,
     headline,
     learned_words,
@@ -30,7 +29,7 @@ from app.features.history.wording import (
     thinking_words,
     tool_tip,
 )
-from app.text.amounts import day_words, percent_words
+from app.text.amounts import day_words, percent_words, span_words
 from app.text.benefits import KINDS, kind_words
 from app.text.numbers import whole
 from app.text.translation import QT_TRANSLATE_NOOP, translate
@@ -303,14 +302,14 @@ class HistoryPage(Dialog):
                 BarShare(
                     seconds,
                     colour,
-                    part_words.format(name=name, share=percent_words(seconds / parted), duration=duration(seconds)),
+                    part_words.format(name=name, share=percent_words(seconds / parted), duration=span_words(seconds)),
                 )
                 for name, seconds, colour in parts
             )
             bars.append(Bar(self.tr("Writing replies"), shown, tool_tip(HOW_TIME_IS_PARTED)))
         learning = sum(day.seconds for day in self._history.learning)
         if learning > 0:
-            part = BarShare(learning, "code_keyword", duration(learning))
+            part = BarShare(learning, "code_keyword", span_words(learning))
             bars.append(
                 Bar(self.tr("Learning, while no reply was being written"), (part,), tool_tip(HOW_LEARNING_IS_TIMED))
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.features.history.figures import Grouping, Paying, Point
-from app.text.amounts import day_words, percent_words
+from app.text.amounts import day_words, percent_words, span_words
 from app.text.benefits import gain_words, kind_words
 from app.text.numbers import decimal
 from app.text.speed import hindrance_words
@@ -84,7 +84,7 @@ def _saved(seconds: float) -> str:
     words = Speed.tr("Together, speed-up saved about {duration}.")
     if seconds < 0:
         words = Speed.tr("Together, speed-up cost about {duration}.")
-    return words.format(duration=duration(abs(seconds)))
+    return words.format(duration=span_words(abs(seconds)))
 
 
 def exceptions_words(tally: Tally) -> str:
@@ -126,20 +126,6 @@ def ratio_words(speedup: TotalSpeedup) -> str:
         if speedup.error > 0
         else f"{decimal(speedup.ratio, 2)}×"
     )
-
-
-def duration(seconds: float) -> str:
-    if seconds < 1:
-        return Speed.tr("{seconds} seconds", seconds=decimal(seconds, 1))
-    if seconds < 60:
-        return Speed.tr("%n second(s)", "", round(seconds))
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return Speed.tr("%n minute(s)", "", minutes)
-    hours, minutes = divmod(minutes, 60)
-    if hours < 10 and minutes:
-        return Speed.tr("{hours} h {minutes} min", hours=hours, minutes=minutes)
-    return Speed.tr("{number} hour(s)", "", round(seconds / 3600))
 
 
 def paying_rows(paying: Sequence[Paying], outlook: Outlook | None) -> tuple[tuple[str, str], ...]:
@@ -240,7 +226,7 @@ def _learned(history: History) -> Iterator[str]:
         yield Speed.tr(
             "Since {day}, the drafter has spent {duration} learning while no reply was being written.",
             day=day_words(history.learning[0].day),
-            duration=duration(seconds),
+            duration=span_words(seconds),
         )
     yield from map(_adapter_words, reversed(history.adapters))
 

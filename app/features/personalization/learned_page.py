@@ -27,9 +27,11 @@ class LearnedPage(ScrollingPage):
 
     Signals:
         adapter_chosen(target, drafter, number): fingerprints of the pair; number None: the original drafter.
+        compare_requested(name, pair): show this model's replies with and without what was learned.
     """
 
     adapter_chosen = Signal(str, str, object)
+    compare_requested = Signal(str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(translate("LearnedPage", "What was learned"), parent=parent)
@@ -51,7 +53,7 @@ class LearnedPage(ScrollingPage):
         if first:
             self._open = {model.vocabulary for model in models if model.is_loaded}
         focus = self.focusWidget()
-        focused = next((card.vocabulary for card in self.cards if focus is not None and card.isAncestorOf(focus)), "")
+        focused = next((card.vocabulary for card in self.cards if focus is not None and card.isAncestorOf(focus)), None)
         place = self.verticalScrollBar().value()
         for card in self.cards:
             self._column.removeWidget(card)
@@ -80,6 +82,7 @@ class LearnedPage(ScrollingPage):
     def _card(self, model: ModelView) -> ModelCard:
         card = ModelCard(model, model.vocabulary in self._open, self._inside)
         card.adapter_chosen.connect(self.adapter_chosen)
+        card.compare_requested.connect(self.compare_requested)
         card.opened.connect(self._note_opened)
         card.set_busy(self._is_busy)
         return card
@@ -93,11 +96,12 @@ class ModelCard(QFrame):
     """One model.
 
     Signals:
-        adapter_chosen(target, drafter, number): as of the page.
+        adapter_chosen(target, drafter, number), compare_requested(name, pair): as of the page.
         opened(vocabulary, is_open): its adapters are shown or hidden.
     """
 
     adapter_chosen = Signal(str, str, object)
+    compare_requested = Signal(str, object)
     opened = Signal(str, bool)
 
     def __init__(self, model: ModelView, is_open: bool, parent: QWidget) -> None:
@@ -109,6 +113,7 @@ class ModelCard(QFrame):
         name.set_words(model.name)
         loaded = [_label(self.tr("loaded now"), self, "faint")] if model.is_loaded else []
         parts: list[Part] = [in_row([name, *loaded, Stretch()], spacing=10)]
+        parts += [words(use, self) for use in model.uses]
         if model.sentences:
             parts.append(words(model.sentences, self))
         if model.progress is not None:
@@ -126,8 +131,17 @@ class ModelCard(QFrame):
         self._grid = in_grid([], inside=self.adapters, spacing=(22, 3), stretches=(0, 0, 1))
         for pair in model.pairs:
             self._add_rows(pair, model.name)
-        toggle = Placed(self.toggle, alignment=Qt.AlignmentFlag.AlignLeft)
-        in_column([*parts, toggle, self.adapters], inside=self, margins=(16, 12, 16, 12), spacing=7)
+        self.compare = button(
+            self.tr("Compare with and without"),
+            "link",
+            self,
+            lambda: self.compare_requested.emit(model.name, model.compared),
+            tip=self.tr("Shows your last replies one by one, with what was learned and without."),
+        )
+        self.compare.setVisible(model.compared is not None)
+        self.compare.setAccessibleName(self.tr("Compare with and without: {model}").format(model=model.name))
+        buttons = in_row([self.toggle, self.compare, Stretch()])
+        in_column([*parts, buttons, self.adapters], inside=self, margins=(16, 12, 16, 12), spacing=7)
         self.toggle.setChecked(is_open)
         self._show_open(is_open)
         self.toggle.toggled.connect(self._on_toggled)

@@ -47,7 +47,7 @@ class PersonalController(Controller):
         super().__init__(window, bridge)
         self._keeper = keeper
         self._learned = _NOTHING_KNOWN
-        self._target = ""  # its name
+        self._target = self._identity = ""  # the loaded one's name, and what it is
         self._learning = LearningChanged(is_learning=False)
         self._profile: Path | None = None  # that is shown
         self._is_busy = False
@@ -58,6 +58,8 @@ class PersonalController(Controller):
         dialog.learning.changed.connect(self._change)
         dialog.learning.practice.erase_requested.connect(self._erase_practice)
         dialog.learned.adapter_chosen.connect(self._use_adapter)
+        dialog.learned.compare_requested.connect(self._compare)
+        dialog.compared.chat_chosen.connect(self._open_chat)
         dialog.undo_requested.connect(self._take_back)
         dialog.profile.export_requested.connect(self._export)
         dialog.profile.opened.connect(self._show_profile)
@@ -104,6 +106,18 @@ class PersonalController(Controller):
     @Slot(str, str, object)
     def _use_adapter(self, target: str, drafter: str, number: int | None) -> None:
         self._use((target, drafter), number, self.tr("Changing…"))
+
+    @Slot(str, object)
+    def _compare(self, model: str, pair: FingerprintPair) -> None:
+        comparing = self._bridge.ask(self._bridge.engine.personal.compare, pair)
+        comparing.answered.connect(partial(self.dialog.compared.show_replies, model))
+        comparing.failed.connect(self._on_failed)
+
+    @Slot(int)
+    def _open_chat(self, conversation_id: int) -> None:
+        self.dialog.compared.close()
+        self.dialog.close()
+        self._window.conversations.chosen.emit(conversation_id)
 
     @Slot()
     def _take_back(self) -> None:
@@ -229,12 +243,12 @@ class PersonalController(Controller):
             self._read_again(event)
 
     def _on_ready(self, event: TargetReady) -> None:
-        self._target = event.target.name
+        self._target, self._identity = event.target.name, event.target.identity
         self._read_again(event)
 
     @property
     def _loaded(self) -> ModelInUse:
-        return ModelInUse(self._target, self._learned.vocabulary, self._learned.in_use)
+        return ModelInUse(self._target, self._learned.vocabulary, self._learned.in_use, self._identity)
 
     def _show(self) -> None:
         """Nothing before it was read."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from app.features.personalization.compared_dialog import ComparedDialog
 from app.features.personalization.forget_page import ForgetPage
 from app.features.personalization.learned_page import LearnedPage
 from app.features.personalization.learning_page import LearningPage
@@ -36,6 +37,7 @@ class PersonalDialog(Dialog):
         self.setWindowTitle(self.tr("Personalization"))
         self.setAcceptDrops(True)
         self.learned = LearnedPage(self)
+        self.compared = ComparedDialog(self)
         self.learning = LearningPage(settings, self)
         self.profile = ProfilePage(self)
         self.forget = ForgetPage(self)

@@ -15,6 +15,7 @@ from engine.speculation.learning.judge import Evidence
 from engine.values.errors import Cancelled
 from engine.values.events import LearnedChanged, Listener
 from engine.values.learned import (
+    ComparedReply,
     FingerprintPair,
     ImportOutcome,
     LearnedState,
@@ -43,6 +44,10 @@ class PersonalService:
         learned, pair = self._repository.summarize_learned(), self._learning.pair
         progress, practice = self._progress(learned, pair), self._practice(learned, pair)
         return LearnedState(learned, pair, self._recall.vocabulary, progress, practice)
+
+    def compare(self, pair: FingerprintPair) -> tuple[ComparedReply, ...]:
+        """The last replies without and with what was learned, latest first; nothing is computed."""
+        return self._repository.compared_replies(*pair)
 
     def summarize_profile(self, path: Path) -> ProfileSummary:
         """Imports nothing. Raises FileUnusable."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,7 +19,7 @@ from engine.backend.storage.schema import LearningDayRow
 from engine.backend.storage.scores import SOUND
 from engine.backend.storage.texts import unique
 from engine.values.history import NUMBERS, AdapterNote, History, LearningDay, Portion, Tally, total
-from engine.values.learned import ScoredReplies, TargetStatistics
+from engine.values.learned import ModelUse, ScoredReplies, TargetStatistics
 from engine.values.remote import SERVER_IDENTITY, host_of, server_of
 from engine.values.replies import MOSTLY_REUSED, REUSE, ProposerCounts, TextKind
 from engine.values.speed import SLOWER, Hindrance
@@ -42,6 +42,11 @@ _SUMS = {
     "draft_s": "total(iif(check_s > 0, draft_s, 0))",
     "check_s": "total(check_s)",
     "saved_s": "total(reply_s * (over_plain - 1))",
+    # What all proposers save of a reply, together with the time of drafting, is `saved_s`. Each has saved a plain
+    # token's time with every accepted token, and has cost its share, by drafted tokens, of what is neither plain passes
+    # nor drafting. Drafting is not recall's: looking text up takes next to nothing.
+    "recall_saved_s": f"""total(iif({_OWN}, reply_s * over_plain / timed * (recalled + num_rounds * recall_share)
+    - (reply_s - draft_s) * recall_share, 0))""",
     "num_unpaid": f"total(hindrance = '{Hindrance.COSTS}')",
     "num_unrepeated": f"total(hindrance IN ('{Hindrance.NOTHING}', '{Hindrance.LITTLE}'))",
     "num_slow": f"total(0 < ratio AND ratio < {SLOWER})",
@@ -56,10 +61,11 @@ _OF_THOUGHTS = """
 iif(thoughts <> '[]' AND json_valid(thoughts),
 (SELECT total(json_extract(value, '$[{place}]')) FROM json_each(thoughts)), 0)
 """
-_REUSED = f"""
-(SELECT total(reply_proposers.num_accepted) FROM reply_proposers
-WHERE reply_proposers.message_id = reply_statistics.message_id AND reply_proposers.key = '{REUSE}')
+_OF_RECALL = f"""
+(SELECT total(reply_proposers.{{counted}}) FROM reply_proposers
+WHERE reply_proposers.message_id = {{message}} AND reply_proposers.key = '{REUSE}')
 """
+_REUSED = _OF_RECALL.format(counted="num_accepted", message="reply_statistics.message_id")
 # SQLite adds up faster than the rows can be read. `timed`: see `ReplyStatistics.tokens_per_s`; `over_plain`: see
 # `ReplyStatistics.speedup`. What a server says of its own speed-up was not measured here.
 _REPLIES = f"""
@@ -77,7 +83,9 @@ WITH replies AS (
 )"""
 _PORTIONS = f"""{_REPLIES}, compared AS MATERIALIZED (
     SELECT *, CASE WHEN typeof(ratio) = 'real' AND ratio > 0 THEN ratio
-    WHEN min(timed, reply_s, plain_tokens_per_s) > 0 THEN timed / plain_tokens_per_s / reply_s END AS over_plain
+    WHEN min(timed, reply_s, plain_tokens_per_s) > 0 THEN timed / plain_tokens_per_s / reply_s END AS over_plain,
+    {_OF_RECALL.format(counted="num_accepted", message="replies.id")} AS recalled,
+    nullif({_OF_RECALL.format(counted="num_drafted", message="replies.id")}, 0) / num_drafted AS recall_share
     FROM replies
 )
 SELECT chat, day, target, kind, reuses, min(at),
@@ -98,6 +106,8 @@ _TAUGHT = f"""
 SELECT DISTINCT fingerprint, {_WRITER} FROM lessons JOIN vocabularies ON vocabularies.id = vocabulary_id
 JOIN messages ON messages.id = message_id WHERE typeof(target_name) = 'text'
 """
+_VOCABULARIES = "SELECT identity, vocabulary FROM targets WHERE vocabulary <> '' AND typeof(vocabulary) = 'text'"
+_LATELY = timedelta(days=7)
 _DAYS = """
 SELECT day, seconds FROM learning_days WHERE date(day) = day AND typeof(seconds) = 'real' AND seconds > 0 ORDER BY day
 """
@@ -126,10 +136,48 @@ def read_history(connection: Connection) -> History:
 
 def read_statistics(connection: Connection) -> tuple[TargetStatistics, ...]:
     """How each target wrote, by name."""
-    by_name: dict[str, list[Tally]] = defaultdict(list)
-    for portion in _read_portions(connection)[0]:
-        by_name[portion.target_name].append(portion.tally)
+    by_name = _by_target(_read_portions(connection)[0])
     return tuple(_statistics(name, total(by_name[name])) for name in sorted(by_name))
+
+
+def read_models(connection: Connection, today: date, target_names: Mapping[str, Sequence[str]]) -> tuple[ModelUse, ...]:
+    """How each target wrote until today, by name. Leaves out those whose replies tell nothing. Replies without an
+    identity count for the vocabulary whose targets are called so."""
+    portions, names = _read_portions(connection)
+    lately = _by_target([portion for portion in portions if portion.day > today - _LATELY])
+    vocabularies: dict[str, str] = dict(raw_rows(connection, _VOCABULARIES))
+    taught: dict[str, str] = {writer: vocabulary for vocabulary, writer in raw_rows(connection, _TAUGHT)}
+    called = {name: vocabulary for vocabulary, known in target_names.items() for name in known}
+    models = []
+    for name, tallies in sorted(_by_target(portions).items()):
+        writers = [writer for writer, known in names.items() if known == name]
+        identity = next(filter(None, (_parted(writer)[0] for writer in writers)), "")
+        by_name = None if identity else called.get(name)
+        vocabulary = next(filter(None, (vocabularies.get(identity), *map(taught.get, writers), by_name)), "")
+        models.append(_model(name, identity, vocabulary, total(tallies), total(lately.get(name, ()))))
+    return tuple(model for model in models if model.num_replies)
+
+
+def _model(name: str, identity: str, vocabulary: str, tally: Tally, lately: Tally) -> ModelUse:
+    speedup = tally.speedup
+    return ModelUse(
+        name=name,
+        identity=identity,
+        vocabulary=vocabulary,
+        num_replies=tally.num_replies,
+        num_tokens=tally.num_tokens,
+        tokens_per_s=tally.tokens_per_s,
+        speedup=None if speedup is None else (speedup.ratio, speedup.error),
+        num_recalled=sum(counts.num_accepted for counts in tally.proposers if counts.key == REUSE),
+        recall_saved_s=None if speedup is None else (lately.recall_saved_s, tally.recall_saved_s),
+    )
+
+
+def _by_target(portions: Sequence[Portion]) -> dict[str, list[Tally]]:
+    found: dict[str, list[Tally]] = defaultdict(list)
+    for portion in portions:
+        found[portion.target_name].append(portion.tally)
+    return found
 
 
 def _statistics(name: str, tally: Tally) -> TargetStatistics:

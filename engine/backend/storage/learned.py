@@ -31,6 +31,7 @@ from engine.values.learned import (
     AdapterRecord,
     AdapterSummary,
     CandidateRecord,
+    ComparedReply,
     Exercise,
     Gain,
     ImportOutcome,
@@ -205,6 +206,11 @@ class LearnedRepository(Transactions):
         pair = target_fingerprint, drafter_fingerprint
         with self._writing(patience_s=SHORT_PATIENCE_S) as connection:
             scores.write_score(connection, pair, message_id, num_tokens, before, after)
+
+    def compared_replies(self, target_fingerprint: str, drafter_fingerprint: str) -> tuple[ComparedReply, ...]:
+        """The last `RECENT_REPLIES` that came while an adapter was in use, latest first, without those deleted."""
+        with self._reading() as connection:
+            return scores.read_compared(connection, (target_fingerprint, drafter_fingerprint))
 
     def note_trial(
         self, target_fingerprint: str, drafter_fingerprint: str, gain: Gain, scored_until: int, capital: Sequence[float]

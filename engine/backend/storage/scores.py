@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, insert, literal, select
 
+from engine.backend.storage.columns import read_time
 from engine.backend.storage.connections import raw_rows
 from engine.backend.storage.schema import MessageRow, ScoreRow, VocabularyRow
-from engine.values.learned import RECENT_REPLIES, Benefit, FingerprintPair, PairBenefit, ScoredReplies
+from engine.values.learned import RECENT_REPLIES, Benefit, ComparedReply, FingerprintPair, PairBenefit, ScoredReplies
 from engine.values.replies import TextKind
 
 _MOST = 1e9  # rounds of a reply, far above any
@@ -20,13 +21,17 @@ AND typeof(rounds_before) = 'real' AND rounds_before BETWEEN 0.01 AND {_MOST}
 AND typeof(rounds_after) = 'real' AND rounds_after BETWEEN 0.01 AND {_MOST}"""
 # Without an adapter the original drafter is in use, and both are the same number.
 _READ = f"""
-SELECT fingerprint, drafter_fingerprint, coalesce(kind, 'prose') AS written, conversation_id, num_tokens, rounds_before,
-rounds_after FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
+SELECT fingerprint, drafter_fingerprint, title, messages.created_at, coalesce(kind, 'prose') AS written,
+conversation_id, num_tokens, rounds_before, rounds_after
+FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
 JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id
 LEFT JOIN reply_statistics ON reply_statistics.message_id = messages.id
 WHERE conversations.deleted_at IS NULL AND rounds_before <> rounds_after AND typeof(drafter_fingerprint) = 'text'
-AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND} ORDER BY messages.id
+AND typeof(title) = 'text' AND typeof(messages.created_at) = 'text' AND date(messages.created_at) IS NOT NULL
+AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND}
 """
+_BENEFITS = f"{_READ} ORDER BY messages.id"
+_LATEST = f"{_READ} AND fingerprint = ? AND drafter_fingerprint = ? ORDER BY messages.id DESC LIMIT {RECENT_REPLIES}"
 _COUNT = f"""
 SELECT fingerprint, drafter_fingerprint, count(*) FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
 JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id
@@ -51,10 +56,19 @@ def write_score(
 def read_benefits(connection: Connection) -> Mapping[FingerprintPair, PairBenefit]:
     """Leaves out replies that are deleted."""
     scored: dict[FingerprintPair, list[tuple[TextKind, ScoredReplies]]] = defaultdict(list)
-    for target, drafter, kind, chat, *figures in raw_rows(connection, _READ):
+    for target, drafter, _, _, kind, chat, *figures in raw_rows(connection, _BENEFITS):
         scored[target, drafter].append((TextKind(kind), ScoredReplies(chat, 1, *figures)))
     found = {pair: _benefit(replies) for pair, replies in scored.items()}
     return {pair: benefit for pair, benefit in found.items() if benefit is not None}
+
+
+def read_compared(connection: Connection, pair: FingerprintPair) -> tuple[ComparedReply, ...]:
+    """The replies that `PairBenefit.recent` is of, latest first."""
+    return tuple(
+        ComparedReply(title, when, ScoredReplies(chat, 1, *figures))
+        for _, _, title, at, _, chat, *figures in raw_rows(connection, _LATEST, *pair)
+        if (when := read_time(at)) is not None
+    )
 
 
 def count_scores(connection: Connection) -> Mapping[FingerprintPair, int]:

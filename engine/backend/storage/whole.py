@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from engine.backend.storage import adapters, lessons, ngrams, recall, scores
 from engine.backend.storage.columns import read_time
 from engine.backend.storage.connections import raw_rows
-from engine.backend.storage.history import read_statistics
+from engine.backend.storage.history import read_models, read_statistics
 from engine.backend.storage.schema import Base, Holds, ImportedNameRow, VocabularyPairRow, VocabularyRow, rows_holding
 from engine.values.learned import AdapterRecord, FingerprintPair, ImportOutcome, Learned, LearnedSummary, RecallText
 
@@ -65,6 +65,7 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
 
 
 def summarize(connection: Connection) -> LearnedSummary:
+    target_names = read_target_names(connection)
     return LearnedSummary(
         ngrams=ngrams.count_ngrams(connection),
         adapters={
@@ -74,9 +75,10 @@ def summarize(connection: Connection) -> LearnedSummary:
         },
         recall=recall.read_sizes(connection),
         lessons=lessons.count_lessons(connection),
-        target_names=read_target_names(connection),
+        target_names=target_names,
         used_here=_read_used_here(connection),
         statistics=read_statistics(connection),
+        models=read_models(connection, datetime.now().astimezone().date(), target_names),
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
         self_distilled=lessons.count_self_distilled(connection),

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from app.text.amounts import count_words, day_words, duration_words, size_words, time_left_words
+from app.text.amounts import count_words, day_words, duration_words, size_words, span_words, time_left_words
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,19 @@ def test_durations(seconds: float, words: str) -> None:
 
 def test_days() -> None:
     assert day_words(datetime(2026, 3, 4, 5, 6)) == "4 March 2026"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.21, "0.2 seconds"),
+        (1.2, "1 second"),
+        (59.4, "59 seconds"),
+        (61, "1 minute"),
+        (3600, "1 hour"),
+        (3900, "1 h 5 min"),
+        (40_000, "11 hours"),
+    ],
+)
+def test_durations_are_as_long_as_they_are_sure(seconds: float, words: str) -> None:
+    assert span_words(seconds) == words

@@ -54,13 +54,24 @@ def test_what_a_snapshot_brings_is_told_when_enough_replies_have_shown_it() -> N
     [
         (
             benefit(),
-            "Without that, your last 50 replies would have taken 12\u00a0% ± 2\u00a0% more passes of the model.",
+            "Without what was learned, your last 50 replies would have taken 12\u00a0% ± 2\u00a0% more passes of the",
         ),
-        (benefit(0.034, 0.004, 31), "Without that, your last 31 replies would have taken 3.4\u00a0% ± 0.4\u00a0% more"),
-        (benefit(0.01), "It is too early to tell whether that saves passes of the model."),
+        (
+            benefit(0.034, 0.004, 31),
+            "Without what was learned, your last 31 replies would have taken 3.4\u00a0% ± 0.4\u00a0% more",
+        ),
+        (
+            benefit(0.01),
+            "It is too early to tell whether what was learned saves passes of the model: +1\u00a0% ± 2\u00a0% over "
+            "your last 50 replies.",
+        ),
+        (
+            replace(benefit(), recent=benefit(error=None).recent),
+            "It takes replies in 6 chats to tell whether what was learned saves passes of the model.",
+        ),
         (
             benefit(-0.05),
-            "Without that, your last 50 replies would have taken 5\u00a0% ± 2\u00a0% fewer passes of the model; if",
+            "Without what was learned, your last 50 replies would have taken 5\u00a0% ± 2\u00a0% fewer passes of the",
         ),
     ],
 )

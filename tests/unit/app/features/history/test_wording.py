@@ -10,7 +10,6 @@ import pytest
 from app.features.history.columns import cells, csv_text
 from app.features.history.figures import Grouping, HistoryRow, by_text, points, rows
 from app.features.history.wording import (
-    duration,
     exceptions_words,
     headline,
     learned_words,
@@ -97,22 +96,6 @@ def test_thinking_is_told_from_answering() -> None:
     thinking = replace(tally(), num_thought=50, thought_s=20.0)  # of 200 tokens in 60 s
     assert thinking_words(thinking) == "Thinking: 2.5 tokens/s (25\u00a0% of all tokens); answering: 3.8 tokens/s."
     assert thinking_words(tally()) == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0.21, "0.2 seconds"),
-        (1.2, "1 second"),
-        (59.4, "59 seconds"),
-        (61, "1 minute"),
-        (3600, "1 hour"),
-        (3900, "1 h 5 min"),
-        (40_000, "11 hours"),
-    ],
-)
-def test_durations_are_as_long_as_they_are_sure(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def test_a_point_tells_when_and_how_many() -> None:

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QTableWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.engine_bridge import EngineBridge
@@ -31,12 +31,14 @@ from engine.values.events import (
     TargetReady,
 )
 from engine.values.learned import (
+    ComparedReply,
     ImportOutcome,
     LearnedState,
     LearnedSummary,
     LearningProgress,
     PracticeState,
     ProfileSummary,
+    ScoredReplies,
 )
 from engine.values.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
@@ -242,6 +244,49 @@ def test_a_profile_is_looked_at_before_it_is_merged(desk: Desk) -> None:
     assert desk.words == "Imported me.slipstream. New: 3 word patterns, 2 snapshots (1 now in use), 0 texts to reuse."
     assert not page.preview.isVisible()
     assert page.import_button.isVisible()
+
+
+def test_replies_are_compared_with_one_click_and_a_row_opens_its_chat(desk: Desk, qtbot: QtBot) -> None:
+    desk.open()
+    card, compared = desk.dialog.learned.cards[0], desk.dialog.compared
+    assert not card.compare.isVisible(), "nothing was scored"
+    desk.read(state(replace(learned(), benefits={IN_USE: benefit()})))
+    card = desk.dialog.learned.cards[0]
+    card.compare.click()
+    assert desk.calls == [("compare", IN_USE)]
+    replies = [ComparedReply(f"Chat {chat}", WHEN, ScoredReplies(chat, 1, 100, 50.0, 40.0)) for chat in range(8, 0, -1)]
+    desk.asked[-1].answer(tuple(replies))
+    assert compared.isVisible()
+    assert compared.words.text().startswith("Without what was learned, your last 8 replies would have taken 25.0")
+    rows = [[cell(compared.table, row, column) for column in range(5)] for row in range(2)]
+    assert rows == [
+        ["8 replies", "", "2.00", "2.50", "+25.0\u00a0% ± 0.0\u00a0%"],
+        ["Chat 8", "3 March 2026", "2.00", "2.50", "+25\u00a0%"],
+    ]
+    assert compared.table.rowCount() == 9
+    QTest.keyClick(compared.table, Qt.Key.Key_Return)
+    assert compared.isVisible(), "the totals are of no chat"
+    QTest.keyClick(compared.table, Qt.Key.Key_Down)
+    with qtbot.waitSignal(desk.window.conversations.chosen) as chosen:
+        QTest.keyClick(compared.table, Qt.Key.Key_Return)
+    assert chosen.args == [8]
+    assert not compared.isVisible()
+    assert not desk.dialog.isVisible()
+
+
+def test_replies_that_are_gone_meanwhile_are_not_compared(desk: Desk) -> None:
+    desk.open()
+    desk.read(state(replace(learned(), benefits={IN_USE: benefit()})))
+    desk.dialog.learned.cards[0].compare.click()
+    desk.asked[-1].answer(())
+    assert desk.dialog.compared.words.text() == "None of these replies is left."
+    assert desk.dialog.compared.table.rowCount() == 0
+
+
+def cell(table: QTableWidget, row: int, column: int) -> str:
+    found = table.item(row, column)
+    assert found is not None
+    return found.text()
 
 
 def test_replacing_says_first_what_goes(desk: Desk) -> None:

@@ -16,7 +16,7 @@ from engine.backend.storage import Repository
 from engine.backend.storage.schema import ConversationRow, MessageRow, ReplyProposerRow, ReplyStatisticsRow
 from engine.values.conversations import Role
 from engine.values.history import Tally, total
-from engine.values.learned import NgramRecord
+from engine.values.learned import Learned, NgramRecord
 from engine.values.origins import SERVER
 from engine.values.replies import ProposerCounts, ReplyStatistics, StopReason, TextKind, Thought
 from engine.values.speed import Hindrance
@@ -98,6 +98,41 @@ def test_replies_are_added_up_by_day_and_by_chat(repository: Repository) -> None
     assert abs(day - datetime.now().astimezone().date()) <= timedelta(days=1)
     assert len(history.days) == 3
     assert total(each.tally for each in history.days) == total(each.tally for each in history.chats)
+
+
+def test_what_recall_saved_is_its_part_of_what_the_reply_saved(repository: Repository) -> None:
+    say(repository, statistics(ratio=1.5), identity="sha256:1")
+    (tally,) = (portion.tally for portion in repository.read_history().chats)
+    assert tally.saved_s == pytest.approx(2.0 * 0.5)
+    # Plainly 3 seconds for 20 tokens. Of the 2 seconds, 12 plain passes and 0.25 of drafting leave -0.05 for checking.
+    assert tally.recall_saved_s == pytest.approx(3 * 0.15 - (-0.05) * 5 / 16)
+    drafter_saved_s = 5 * 0.15 - (-0.05) * 11 / 16
+    assert tally.recall_saved_s + drafter_saved_s - 0.25 == pytest.approx(tally.saved_s)
+
+
+def test_every_model_that_wrote_here_is_told_with_what_recall_saved(repository: Repository, store: Path) -> None:
+    assert repository.summarize_learned().models == ()
+    say(repository, statistics(ratio=1.5), statistics(ratio=1.5), identity="sha256:1")
+    unknown = statistics(ratio=0.0, plain_tokens_per_s=0.0)
+    say(repository, unknown, target="Far", identity="server:http://far:5/v1#Far")
+    say(repository, replace(unknown, proposers=()), target="Old")
+    repository.add_learned(Learned({}, {}, {"w": (np.array([1], np.int32),)}, (), {"w": ("Old",)}))
+    repository.save_lesson("v", 2, reply_of([7], [[7]], np.zeros((1, 1))), most=10)
+    with closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute("UPDATE messages SET created_at = '2026-03-03 12:00:00.000000' WHERE id <= 2")
+    far, old, tiny = repository.summarize_learned().models
+    assert (far.name, far.is_remote, far.vocabulary, far.num_replies) == ("Far (far)", True, "", 1)
+    assert (far.speedup, far.num_recalled, far.recall_saved_s) == (None, 0, None), "a server's guesses are its own"
+    assert (old.name, old.is_remote, old.tokens_per_s, old.recall_saved_s) == ("Old", False, 10.0, None)
+    assert old.vocabulary == "w", "by its name"
+    assert (tiny.name, tiny.identity, tiny.vocabulary) == ("Tiny", "sha256:1", "v")
+    assert (tiny.num_replies, tiny.num_tokens, tiny.num_recalled, tiny.speedup) == (2, 40, 6, (1.5, 0.0))
+    (lately, whole) = tiny.recall_saved_s or (0.0, 0.0)
+    assert (lately, whole) == pytest.approx((whole / 2, total_saved(repository)))
+
+
+def total_saved(repository: Repository) -> float:
+    return total(each.tally for each in repository.read_history().days).recall_saved_s
 
 
 def test_what_kept_replies_from_being_faster_is_counted(repository: Repository) -> None:

@@ -94,6 +94,26 @@ def test_the_last_replies_are_told_beside_all_of_them(repository: Repository) ->
     assert found.whole.after < 2.5
 
 
+def test_the_last_replies_are_compared_one_by_one_with_the_same_sums(repository: Repository) -> None:
+    assert repository.compared_replies(*PAIR) == ()
+    for number in range(12):
+        say(repository, *[statistics() for _ in range(5)])
+        repository.rename_conversation(number + 1, f"Chat {number + 1}")
+    repository.save_lesson("v", 2, reply_of([7], [[7]], np.zeros((1, 1))), most=10)
+    for number in range(1, 61):
+        score(repository, 2 * number, 50.0, 50.0 if number == 60 else 40.0 + number % 7)
+        score(repository, 2 * number, 50.0, 20.0, "another drafter")
+    found = repository.compared_replies(*PAIR)
+    assert len(found) == 50
+    assert Benefit.of(each.scored for each in found) == benefit(repository).recent
+    assert (found[0].title, found[0].scored) == ("Chat 12", ScoredReplies(12, 1, 100, 50.0, 43.0)), "the original"
+    assert found[0].created_at >= found[-1].created_at
+    repository.delete_conversations([12])
+    assert repository.compared_replies(*PAIR)[0].title == "Chat 11"
+    repository.forget_learned()
+    assert repository.compared_replies(*PAIR) == ()
+
+
 def test_scores_leave_with_what_they_are_of(taught: Repository, store: Path) -> None:
     score(taught, 99, 50.0, 40.0)  # a reply that is gone
     taught.save_score("w", "d", 2, 100, 50.0, 40.0)  # nothing was learned in this vocabulary
