@@ -5,7 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from app.text.learned import ModelInUse
-from engine.values.learned import AdapterSummary, Benefit, LearnedSummary, PairBenefit, RecallSize, TargetStatistics
+from engine.values.learned import (
+    AdapterSummary,
+    Benefit,
+    ComparedReply,
+    LearnedSummary,
+    PairBenefit,
+    RecallSize,
+    ScoredReplies,
+    TargetStatistics,
+)
 from engine.values.replies import TextKind
 
 WHEN = datetime(2026, 3, 3, 12, tzinfo=UTC)
@@ -51,3 +60,10 @@ def benefit(gain: float = 0.12, error: float | None = 0.02, num_replies: int = 1
     recent = Benefit(2.0, 2 * (1 + gain), error, min(50, num_replies))
     kinds = {TextKind.PROSE: Benefit(1.8, 1.89, error, num_replies - 9), TextKind.CODE: Benefit(2.5, 2.9, None, 9)}
     return PairBenefit(Benefit(2.0, 2.1, error, num_replies), recent, kinds)
+
+
+def compared(num: int) -> tuple[ComparedReply, ...]:
+    """Of a chat each, latest first."""
+    return tuple(
+        ComparedReply(f"Chat {chat}", WHEN, ScoredReplies(chat, 1, 100, 50.0, 40.0)) for chat in range(num, 0, -1)
+    )

@@ -24,6 +24,7 @@ from app.features.library.library_dialog import LibraryDialog
 from app.features.library.quantization_wording import QuantizationRow, quantization_rows
 from app.features.library.quantizations_dialog import QuantizationsDialog
 from app.features.model_servers.model_servers_dialog import ModelServersDialog
+from app.features.personalization.compared_dialog import ComparedDialog
 from app.features.personalization.personal_dialog import PersonalDialog
 from app.features.presets.presets_dialog import PresetsDialog
 from app.features.presets.save_preset_dialog import SavePresetDialog
@@ -63,7 +64,7 @@ from engine.values.tools import AllowedTool, ServerState, Tool, ToolDefinition, 
 from tests.fakes.pictures import made_picture
 from tests.unit.app.drafter_samples import CHOICE
 from tests.unit.app.features.history.made import history
-from tests.unit.app.learned_made import IN_USE, TINY, benefit, learned
+from tests.unit.app.learned_made import IN_USE, TINY, benefit, compared, learned
 from tests.unit.app.library_samples import QWEN, TARGETS
 from tests.unit.app.quantization_samples import OFFERS, REPORT
 from tests.unit.app.server_samples import AGREED, DESK, on_server
@@ -216,6 +217,12 @@ def _personalization(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     progress = ProgressView("12 of about 36 replies until a first result.", "Practice helps.", 1 / 3)
     dialog.learned.show_models(model_views(summary, TINY, progress))
     dialog.show_words("Learned from 12 replies.", can_undo=True)
+    return dialog
+
+
+def _compared_replies(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    dialog = ComparedDialog()
+    dialog.show_replies("Tiny", compared(50))
     return dialog
 
 
@@ -376,6 +383,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "drafter": _drafter,
     "forms": _forms,
     "personalization": _personalization,
+    "replies with and without what was learned": _compared_replies,
     "library": _library,
     "this chat": _this_chat,
     "guided start, measured": lambda _keeper: _guided(0),

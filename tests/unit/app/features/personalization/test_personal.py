@@ -31,20 +31,19 @@ from engine.values.events import (
     TargetReady,
 )
 from engine.values.learned import (
-    ComparedReply,
     ImportOutcome,
     LearnedState,
     LearnedSummary,
     LearningProgress,
     PracticeState,
     ProfileSummary,
-    ScoredReplies,
 )
 from engine.values.targets import LoadOrder
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import unsaved
 from tests.fakes.ear import Broke, Ear
 from tests.unit.app.learned_made import IN_USE, NOTHING, WHEN, benefit, learned
+from tests.unit.app.learned_made import compared as compared_replies
 
 READY = TargetReady(TargetInfo("Tiny", "/t.gguf", "llama", 1000, 10, 2), LoadOrder("t"))
 PROFILE = Path("/home/me/me.slipstream")
@@ -254,8 +253,7 @@ def test_replies_are_compared_with_one_click_and_a_row_opens_its_chat(desk: Desk
     card = desk.dialog.learned.cards[0]
     card.compare.click()
     assert desk.calls == [("compare", IN_USE)]
-    replies = [ComparedReply(f"Chat {chat}", WHEN, ScoredReplies(chat, 1, 100, 50.0, 40.0)) for chat in range(8, 0, -1)]
-    desk.asked[-1].answer(tuple(replies))
+    desk.asked[-1].answer(compared_replies(8))
     assert compared.isVisible()
     assert compared.words.text().startswith("Without what was learned, your last 8 replies would have taken 25.0")
     rows = [[cell(compared.table, row, column) for column in range(5)] for row in range(2)]
