@@ -136,13 +136,19 @@ def read_history(connection: Connection) -> History:
 
 def read_statistics(connection: Connection) -> tuple[TargetStatistics, ...]:
     """How each target wrote, by name."""
-    by_name = _by_target(_read_portions(connection)[0])
+    return _statistics_of(_read_portions(connection)[0])
+
+
+def _statistics_of(portions: Sequence[Portion]) -> tuple[TargetStatistics, ...]:
+    by_name = _by_target(portions)
     return tuple(_statistics(name, total(by_name[name])) for name in sorted(by_name))
 
 
-def read_models(connection: Connection, today: date, target_names: Mapping[str, Sequence[str]]) -> tuple[ModelUse, ...]:
-    """How each target wrote until today, by name. Leaves out those whose replies tell nothing. Replies without an
-    identity count for the vocabulary whose targets are called so."""
+def read_models(
+    connection: Connection, today: date, target_names: Mapping[str, Sequence[str]]
+) -> tuple[tuple[ModelUse, ...], tuple[TargetStatistics, ...]]:
+    """How each target wrote until today, by name, and as `read_statistics`. The first leaves out those whose replies
+    tell nothing; there, replies without an identity count for the vocabulary whose targets are called so."""
     portions, names = _read_portions(connection)
     lately = _by_target([portion for portion in portions if portion.day > today - _LATELY])
     vocabularies: dict[str, str] = dict(raw_rows(connection, _VOCABULARIES))
@@ -155,7 +161,7 @@ def read_models(connection: Connection, today: date, target_names: Mapping[str, 
         by_name = None if identity else called.get(name)
         vocabulary = next(filter(None, (vocabularies.get(identity), *map(taught.get, writers), by_name)), "")
         models.append(_model(name, identity, vocabulary, total(tallies), total(lately.get(name, ()))))
-    return tuple(model for model in models if model.num_replies)
+    return tuple(model for model in models if model.num_replies), _statistics_of(portions)
 
 
 def _model(name: str, identity: str, vocabulary: str, tally: Tally, lately: Tally) -> ModelUse:

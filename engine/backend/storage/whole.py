@@ -66,6 +66,7 @@ def read_all(connection: Connection, recall_tokens: int) -> Learned:
 
 def summarize(connection: Connection) -> LearnedSummary:
     target_names = read_target_names(connection)
+    models, statistics = read_models(connection, datetime.now().astimezone().date(), target_names)
     return LearnedSummary(
         ngrams=ngrams.count_ngrams(connection),
         adapters={
@@ -77,8 +78,8 @@ def summarize(connection: Connection) -> LearnedSummary:
         lessons=lessons.count_lessons(connection),
         target_names=target_names,
         used_here=_read_used_here(connection),
-        statistics=read_statistics(connection),
-        models=read_models(connection, datetime.now().astimezone().date(), target_names),
+        statistics=statistics,
+        models=models,
         num_bytes=_read_sizes(connection),
         since=_read_since(connection),
         self_distilled=lessons.count_self_distilled(connection),
