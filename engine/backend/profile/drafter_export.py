@@ -22,6 +22,7 @@ from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.speculation.proposers.shared_vocabulary import shares_vocabulary
 from engine.values.config import EngineConfig
 from engine.values.drafters import DrafterRunner
+from engine.speculation.learning.judge import strength_of
 from engine.values.errors import AdapterUnusable, DrafterUnusable, FileUnusable
 from engine.values.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
 from engine.values.learned import AdapterRecord, AdapterSummary
@@ -51,6 +52,7 @@ def export_drafter(
     out = expanded(order.out).absolute()
     _check_place(out)
     preload_torch()
+    from engine.speculation.drafter.adapter import share_of
     from engine.speculation.drafter.export_check import TEXTS
 
     with closing(load_vocabulary(target.path)) as words:
@@ -67,8 +69,11 @@ def export_drafter(
         )
     if not is_shared:
         samples = [opened.encode(text) for text in TEXTS]
-    record = _learned(repository, (vocabulary.fingerprint, opened.fingerprint), order, opened.source.name)
-    adapter = None if record is None else opened.read_adapter(record.weights)
+    pair = vocabulary.fingerprint, opened.fingerprint
+    record = _learned(repository, pair, order, opened.source.name)
+    known = repository.candidate(*pair) if order.snapshot is None else None
+    strength = strength_of(() if known is None else known.capital)  # at which it drafts here
+    adapter = None if record is None else share_of(opened.read_adapter(record.weights), strength)
     written = _Export(order, target, opened, vocabulary if is_shared else None, record)
     with _beside(out) as new:
         check = written.write(new, adapter, samples)

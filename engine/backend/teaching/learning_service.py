@@ -367,7 +367,7 @@ class LearningService:
 
     def _use_stored_adapter(self, drafting: Drafting) -> AdapterRecord | None:
         """Lets the drafter use the published adapter, and returns it; None for one that has none or takes none."""
-        from engine.speculation.learning.judge import Evidence
+        from engine.speculation.learning.judge import strength_of
 
         teachable = drafting.teachable
         if teachable is None:
@@ -379,7 +379,7 @@ class LearningService:
                 teachable.use(None)
             else:
                 known = repository.candidate(*drafting.pair)
-                strength = Evidence.of(() if known is None else known.capital).strengths.strength
+                strength = strength_of(() if known is None else known.capital)
                 teachable.use(teachable.read_adapter(stored.weights), strength)
         except MendableError as error:
             _logger.warning("the adapter is not used: %s", error)

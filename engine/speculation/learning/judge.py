@@ -255,6 +255,11 @@ class Evidence:
         self.strengths = self.strengths.after([min(1.0, best - each) for each in gains], dice)
 
 
+def strength_of(numbers: Sequence[float]) -> float:
+    """The share of what was learned that drafts, by the numbers of its evidence."""
+    return Evidence.of(numbers).strengths.strength
+
+
 class Judge:
     """Hears the scores of replies one after the other, each before anything is learned from the reply."""
 
