@@ -17,12 +17,12 @@ from engine.backend.profile.opened_drafter import OpenedDrafter, candidates, ope
 from engine.backend.storage import Repository
 from engine.speculation.drafter.choice import drafter_source
 from engine.speculation.drafter.torch_library import preload_torch
+from engine.speculation.learning.judge import strength_of
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.speculation.proposers.shared_vocabulary import shares_vocabulary
 from engine.values.config import EngineConfig
 from engine.values.drafters import DrafterRunner
-from engine.speculation.learning.judge import strength_of
 from engine.values.errors import AdapterUnusable, DrafterUnusable, FileUnusable
 from engine.values.exports import DrafterExported, ExportCheck, ExportEngine, ExportOrder
 from engine.values.learned import AdapterRecord, AdapterSummary
