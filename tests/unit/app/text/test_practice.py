@@ -47,7 +47,7 @@ def test_progress_has_numbers_and_an_expectation_with_its_error() -> None:
     )
     assert progress_words(granted, PracticeState(312_000, 25.0)) == (
         "The drafter has read 312,000 of 1,000,000 tokens of this model. Expected of all of them: "
-        "+12 ± 2\u00a0% tokens per pass."
+        "+10 ± 3\u00a0% tokens per pass."
     )
     over = progress_words(granted, PracticeState(1_003_000, 25.0))
     assert "1,000,000 of 1,000,000" in over, "replies that were being written"
