@@ -62,6 +62,16 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLesson:
+    """A stored reply of a target with another vocabulary, which a drafter can learn from all the same."""
+
+    message_id: int
+    conversation_id: int
+    turns: tuple[ChatTurn, ...]  # that it answers, as those of a lesson
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Exercise:
     """A prompt that may be answered to be learned from: one of a stored chat again, or a shipped one."""
 

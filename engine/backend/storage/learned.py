@@ -18,6 +18,7 @@ from engine.backend.storage.lessons import (
     read_lessons,
     read_progress,
     read_self_distilled,
+    read_text_lessons,
     write_lesson,
     write_self_distilled,
 )
@@ -41,6 +42,7 @@ from engine.values.learned import (
     NgramRecord,
     RecallText,
     SelfDistilledRead,
+    TextLesson,
     VerifiedReply,
 )
 
@@ -100,6 +102,11 @@ class LearnedRepository(Transactions):
         first, without damaged ones. The arrays are read-only and may hold ids that are not in the vocabulary."""
         with self._reading() as connection:
             return read_lessons(connection, fingerprint, most)
+
+    def load_text_lessons(self, fingerprint: str, most: int) -> tuple[TextLesson, ...]:
+        """The latest `most` lessons in other vocabularies than this, as `load_lessons` orders them."""
+        with self._reading() as connection:
+            return read_text_lessons(connection, fingerprint, most)
 
     def save_lesson(
         self, fingerprint: str, message_id: int, reply: VerifiedReply, most: int, system_prompt: str | None = None

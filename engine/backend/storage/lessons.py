@@ -31,7 +31,7 @@ from engine.backend.storage.schema import (
 from engine.backend.storage.texts import encodable
 from engine.values.config import OwnSampling
 from engine.values.conversations import ChatTurn, Role
-from engine.values.learned import Exercise, FingerprintPair, Lesson, SelfDistilledRead, VerifiedReply
+from engine.values.learned import Exercise, FingerprintPair, Lesson, SelfDistilledRead, TextLesson, VerifiedReply
 from engine.values.prompts import with_names
 from engine.values.replies import joined_thoughts
 
@@ -155,6 +155,17 @@ def read_lessons(connection: Connection, fingerprint: str, most: int | None) -> 
     """The latest, oldest first, without those of deleted conversations, damaged ones, and those whose branch is
     incomplete."""
     return tuple(reversed(_read(connection, _LESSONS, fingerprint, most)))
+
+
+def read_text_lessons(connection: Connection, fingerprint: str, most: int) -> tuple[TextLesson, ...]:
+    """The latest lessons of all other vocabularies, oldest first, as texts."""
+    others = connection.execute(select(VocabularyRow.fingerprint).where(VocabularyRow.fingerprint != fingerprint))
+    found = [lesson for (other,) in others.all() for lesson in read_lessons(connection, other, most)]
+    latest = sorted(found, key=lambda lesson: lesson.message_id)[-most:]
+    wanted = select(MessageRow.id, MessageRow.text).where(MessageRow.id.in_([each.message_id for each in latest]))
+    texts: dict[int, str] = dict(connection.execute(wanted).all())
+    lessons = (TextLesson(each.message_id, each.conversation_id, each.turns, texts[each.message_id]) for each in latest)
+    return tuple(each for each in lessons if isinstance(each.text, str) and each.text)
 
 
 def read_self_distilled(connection: Connection, fingerprint: str, most: int, after: int | None) -> tuple[Lesson, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from engine.backend.teaching.era import Era
 from engine.values.errors import AdapterUnusable, StoreUnusable
 from engine.values.events import DrafterLearned, LearnedGrew, Listener
-from engine.values.learned import NO_GAIN, CandidateRecord, Lesson
+from engine.values.learned import NO_GAIN, CandidateRecord, Lesson, TextLesson
 
 if TYPE_CHECKING:
     from engine.backend.storage import Repository
@@ -23,6 +23,7 @@ _logger = logging.getLogger("slipstream.learning")
 
 _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 64  # of these, the latest that count as new
+_MAX_TEXTS = 100  # of lessons of other targets, with which a pair begins
 _MAX_SELF_DISTILLED = 100  # of self-distilled ones that are in memory at once
 _SAVE_EVERY = 8  # new replies: the candidate takes some megabytes
 _SHARE_OF_OTHERS = 1 / 3  # of the tokens of another target, as which they count for this one
@@ -52,8 +53,11 @@ class Pupil:
         known = repository.candidate(*self._pair)
         candidate = self._read(known.weights) if known is not None and known.weights else None
         numbers: Sequence[float] = () if known is None else known.capital
+        texts: Sequence[TextLesson] = ()
         if stored is None and known is None:
             candidate, numbers = self._begun_by_others()
+            if candidate is None:
+                texts = repository.load_text_lessons(drafting.target_fingerprint, _MAX_TEXTS)
         self._learner: Learner = drafting.make_learner(
             adapter=adapter, candidate=candidate, gain=NO_GAIN if stored is None else stored.gain, numbers=numbers
         )
@@ -68,6 +72,9 @@ class Pupil:
         self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
         self._waiting: deque[tuple[Lesson, bool]] = deque()  # and whether it is new
         self._may_have_unread = True  # self-distilled replies
+        for lesson in texts:
+            self._conversations[lesson.message_id] = lesson.conversation_id
+            self._learner.take_text(lesson.message_id, lesson.turns, lesson.text)
         lessons = self._load()
         self._learned_until = 0  # the last message that was learned from
         if known is not None:
@@ -178,7 +185,7 @@ class Pupil:
         with self._eras.lasting(self.era) as lasts:
             if not lasts:
                 raise Outdated
-            if self._conversations and not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
+            if (self._new or self._counted) and not self._repository.load_lessons(self.drafting.target_fingerprint, 1):
                 self.drafting.use(None)
                 raise Forgotten  # by another process
             yield

@@ -206,6 +206,10 @@ class Learner:
             self._learn_from(examples, is_new)
         self._prompts.add(prompt)
 
+    def take_text(self, number: int, turns: Sequence[ChatTurn], text: str) -> None:
+        """Takes what a target with another vocabulary replied; it is read once, and is no evidence."""
+        self._unread += [Example(number, each, LabelTable.of((), 1)) for each in self._maker.of_text(turns, text)]
+
     def _learn_from(self, examples: list[Example], is_new: bool) -> None:
         number = examples[0].number
         kept = self._distilled if number < 0 else self._examples
@@ -266,7 +270,7 @@ class Learner:
             return_free_memory()
 
     def _publish(self) -> None:
-        self._judge.note_published(is_first=self._tokens_published == 0)
+        self._judge.note_published(is_first=self._published is None)
         self._published, self._tokens_published = self._training.adapter, self._training.num_tokens
         self._use()
 

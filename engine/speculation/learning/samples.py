@@ -151,12 +151,8 @@ class SampleMaker:
         if not spelled:
             return [], LabelTable.of((), 1)
         end = [self._end] if is_finished and self._end is not None else []
-        reply = [*spelled, *end][: _MOST_WINDOWS * _MAX_REPLY_TOKENS]
-        turns = [
-            turn for turn in lesson.turns if turn.role is not Role.SYSTEM or turn.text not in self._default_systems
-        ]
-        prompt = self._tokenizer.encode_prompt(turns)[-MAX_TOKENS:]
-        rows = np.full(len(prompt) + len(reply), _NONE, np.int32)
+        whole = self._whole(lesson.turns, [*spelled, *end])
+        reply: list[int] = whole.tokens[whole.reply_start :].tolist()
         table = LabelTable.of((), 1)
         if labels is not None:
             places, heads = self._shared_starts(said, spelled)
@@ -164,10 +160,23 @@ class SampleMaker:
                 places, heads = np.append(places, len(spelled)), np.append(heads, len(said))
             known = (places < len(reply)) & np.isfinite(labels.log_probabilities[heads, 0])
             places, table = self._push_down(labels, places[known], heads[known], reply)
-            rows[places + len(prompt)] = np.arange(len(places))
-        weights = np.concatenate([np.zeros(len(prompt)), loop_weights(reply)]).astype(np.float32)
-        whole = Sample(np.array(prompt + reply, np.int32), weights, rows, len(prompt))
+            whole.rows[places + whole.reply_start] = np.arange(len(places))
         return list(_windows(whole)), table
+
+    def of_text(self, turns: Iterable[ChatTurn], text: str) -> list[Sample]:
+        """The samples of a reply that is only known as text, in order, without distributions."""
+        spelled = self._tokenizer.encode(text.encode()) or []
+        end = [] if self._end is None else [self._end]
+        return list(_windows(self._whole(turns, [*spelled, *end]))) if spelled else []
+
+    def _whole(self, turns: Iterable[ChatTurn], reply: Sequence[int]) -> Sample:
+        """One sample of any length, without distributions."""
+        reply = reply[: _MOST_WINDOWS * _MAX_REPLY_TOKENS]
+        seen = [turn for turn in turns if turn.role is not Role.SYSTEM or turn.text not in self._default_systems]
+        prompt = self._tokenizer.encode_prompt(seen)[-MAX_TOKENS:]
+        weights = np.concatenate([np.zeros(len(prompt)), loop_weights(reply)]).astype(np.float32)
+        tokens = np.array([*prompt, *reply], np.int32)
+        return Sample(tokens, weights, np.full(len(tokens), _NONE, np.int32), len(prompt))
 
     def _shared_starts(self, said: Sequence[int], spelled: Sequence[int]) -> tuple[Places, Places]:
         """The places, among the drafter's tokens and among the target's, where a token of both begins and the drafter's

@@ -716,6 +716,23 @@ def test_another_target_begins_with_what_the_last_one_taught(homes: Callable[...
     assert Evidence.of(stored.capital).strengths.strength < 1, "a little of it, until it has shown what it is worth"
 
 
+def test_a_drafter_that_learned_nothing_yet_begins_with_what_other_targets_wrote(homes: Callable[..., Home]) -> None:
+    home = homes()
+    for text in FOXES[:8]:
+        chat = home.repository.create_conversation("chat", "")
+        prompt = home.repository.add_message(chat.id, None, Role.USER, "Hi")
+        message = home.repository.add_message(chat.id, prompt.id, Role.ASSISTANT, text.decode())
+        home.repository.save_lesson("another target", message.id, reply(text), 10)
+    told = home.repository.load_text_lessons(home.drafting.target_fingerprint, 3)
+    assert [lesson.text for lesson in told] == [text.decode() for text in FOXES[5:8]]
+    assert told[-1].turns == TURNS
+    assert home.repository.load_text_lessons("another target", 3) == ()
+    home.service.open(home.drafting)
+    assert home.hears(1)
+    assert used(home), "before any reply of its own"
+    assert home.repository.published_adapter(*pair_of(home)) is not None
+
+
 def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> None:
     home = homes()
     home.service.open(home.drafting)

@@ -33,6 +33,14 @@ def test_only_the_reply_is_learned_and_its_end_where_it_has_one(tokens: DrafterT
     assert (finished.rows == -1).all()
 
 
+def test_a_reply_in_another_vocabulary_is_learned_as_text(tokens: DrafterTokenizer) -> None:
+    (as_tokens,), _ = maker(tokens).make([lesson(ids(b"The fox"))], {})
+    (as_text,) = maker(tokens).of_text(lesson(ids(b"The fox")).turns, "The fox")
+    assert as_text.tokens.tolist() == as_tokens.tokens.tolist()
+    assert as_text.weights.tolist() == as_tokens.weights.tolist()
+    assert maker(tokens).of_text((), "") == []
+
+
 def test_system_prompts_that_a_target_adds_by_itself_are_left_out(tokens: DrafterTokenizer) -> None:
     kept, left_out = (
         maker(tokens, systems=systems).make([lesson(ids(b"The"), system="Be quiet")], {})[0][0]
