@@ -258,7 +258,7 @@ def test_a_long_prompt_is_read_in_pieces_with_the_same_result(fresh_starter: Tar
     other.read(tokens[:300], StopSignal())
     rows = other.read(tokens, StopSignal())
     assert other.num_evaluated == len(tokens)
-    np.testing.assert_allclose(rows[-1], in_one_way, atol=0.5)  # other batch sizes use other kernels
+    np.testing.assert_allclose(rows[-1], in_one_way, atol=1.0)  # other batch sizes use other kernels
 
 
 @pytest.fixture

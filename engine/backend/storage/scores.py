@@ -28,10 +28,11 @@ JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversat
 LEFT JOIN reply_statistics ON reply_statistics.message_id = messages.id
 WHERE conversations.deleted_at IS NULL AND rounds_before <> rounds_after AND typeof(drafter_fingerprint) = 'text'
 AND typeof(title) = 'text' AND typeof(messages.created_at) = 'text' AND date(messages.created_at) IS NOT NULL
-AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND}
+AND written IN ({", ".join(f"'{kind.value}'" for kind in TextKind)}) AND {SOUND} AND {{which}}
+ORDER BY messages.id {{way}} LIMIT {{most}}
 """
-_BENEFITS = f"{_READ} ORDER BY messages.id"
-_LATEST = f"{_READ} AND fingerprint = ? AND drafter_fingerprint = ? ORDER BY messages.id DESC LIMIT {RECENT_REPLIES}"
+_BENEFITS = _READ.format(which="TRUE", way="ASC", most=-1)
+_LATEST = _READ.format(which="fingerprint = ? AND drafter_fingerprint = ?", way="DESC", most=RECENT_REPLIES)
 _COUNT = f"""
 SELECT fingerprint, drafter_fingerprint, count(*) FROM scores JOIN vocabularies ON vocabularies.id = vocabulary_id
 JOIN messages ON messages.id = scores.message_id JOIN conversations ON conversations.id = conversation_id

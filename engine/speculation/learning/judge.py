@@ -206,7 +206,7 @@ class RoundCounts:
 class Ruling(StrEnum):
     KEPT = "kept"  # nothing
     PROVEN = "proven"  # learning saves rounds: from here on that may be said
-    STARTED_OVER = "started over"  # training is to begin again from the original drafter
+    STARTED_OVER = "restarted"  # training is to begin again from the original drafter
 
 
 @dataclass(slots=True)
