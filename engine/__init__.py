@@ -21,9 +21,10 @@ logging.getLogger("slipstream").addHandler(logging.NullHandler())
 _PUBLIC = {
     "values.config": """
         AUTOMATIC STARTER EngineConfig LearningSettings OwnSampling PromptCacheSettings ReplySettings
-        SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir update_url
+        SamplingSettings SpeculationSettings TargetOptions TargetSettings data_dir
     """,
     "values.distilling": "DistillSettings",
+    "values.places": "update_url",
     "speculation.drafter.choice": "BUILT_IN HUB_EXAMPLES STARTER_TORCH built_in_drafter drafter_source hub_name",
     "speculation.drafter.heads_folder": "heads_folder",
     "opening": "open_repository open_servers saved_downloads",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:  # the same modules for mypy, which finds more in them than is
     from engine.values.config import *
     from engine.values.distilling import *
     from engine.values.exports import *
+    from engine.values.places import *
     from engine.values.serving import *
     from engine.values.stop_signal import *
 else:

@@ -7,7 +7,6 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,13 +63,6 @@ def _program() -> Path | None:
     if not getattr(sys, "frozen", False):
         return None
     return next((folder for folder in executable.parents if folder.suffix == ".app"), executable)
-
-
-def update_url() -> str:
-    """Where this build asks for its newest version, if the user wants that: `SLIPSTREAM_UPDATE_URL`, else the address
-    in `resources/release.json`, which is written when packaging; empty for nowhere."""
-    release = json.loads((files("resources") / "release.json").read_text("utf-8"))
-    return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])
 
 
 _SPECIAL = Scope.TARGET | Scope.CHAT | Scope.COMMAND  # of what few look for

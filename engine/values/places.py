@@ -1,14 +1,18 @@
 """Every file that the program writes into its data folder, and what becomes of it when everything is forgotten. A file
-that is not declared here makes a test fail. Also paths below a home folder, as users write them."""
+that is not declared here makes a test fail. Also paths below a home folder, as users write them, and where this build
+asks for updates."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from importlib.resources import files
 from pathlib import Path
 
+UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STORE = "slipstream.sqlite3"
 COPY = f"{STORE}.before-"  # a revision follows: migrations leave a copy of the store
 UNFINISHED_COPY = f"{STORE}.part"
@@ -100,3 +104,10 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
+
+
+def update_url() -> str:
+    """Where this build asks for its newest version, if the user wants that: `SLIPSTREAM_UPDATE_URL`, else the address
+    in `resources/release.json`, which is written when packaging; empty for nowhere."""
+    release = json.loads((files("resources") / "release.json").read_text("utf-8"))
+    return os.environ.get(UPDATE_URL_VARIABLE) or str(release["update_url"])

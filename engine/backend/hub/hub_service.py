@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from engine.backend.library.suggestions import read_suggestions
-from engine.values.config import update_url
+from engine.values.places import update_url
 from engine.values.requests import NEVER
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import HubFile, HubFiles, HubModel, Release

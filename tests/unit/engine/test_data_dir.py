@@ -7,9 +7,9 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from engine.values.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir, update_url
+from engine.values.config import DATA_DIR_VARIABLE, PORTABLE_FOLDER, data_dir
 from engine.values.errors import FileUnusable
-from engine.values.places import expanded
+from engine.values.places import expanded, update_url
 
 USUAL = platformdirs.user_data_path("slipstream", appauthor=False)
 
