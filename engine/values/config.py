@@ -17,7 +17,6 @@ from engine.values.parameters import Parameter, Scope, TextParameter, check_para
 
 DATA_DIR_VARIABLE = "SLIPSTREAM_DATA_DIR"
 PORTABLE_FOLDER = "slipstream-data"  # next to the program; if it exists, everything is stored in it
-UPDATE_URL_VARIABLE = "SLIPSTREAM_UPDATE_URL"
 STARTER = "starter"
 AUTOMATIC = "automatic"  # the drafter that is expected to write most tokens per second, or none
 USUAL_CONTEXT = 8192  # tokens; more costs memory that most chats never use

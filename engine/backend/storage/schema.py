@@ -28,9 +28,7 @@ from engine.values.tools import ToolResult
 
 def _words(kind: type[StrEnum]) -> Enum:
     """Stored as the member's value. The fixed length allows new members without a migration."""
-    return Enum(
-        kind, native_enum=False, length=16, values_callable=lambda members: [member.value for member in members]
-    )
+    return Enum(kind, native_enum=False, length=16, values_callable=lambda members: [each.value for each in members])
 
 
 class Holds(StrEnum):
@@ -198,8 +196,7 @@ class ReplyStatisticsRow(Base, table="reply_statistics", holds=Holds.CHATS):
 
 
 class ReplyProposerRow(Base, table="reply_proposers", holds=Holds.CHATS, in_key_order=True):
-    """One of the `proposers` of a reply's statistics: a column for each field of `ProposerCounts`, under the same
-    name."""
+    """One of a reply's `proposers`: a column for each field of `ProposerCounts`, under the same name."""
 
     message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
@@ -355,9 +352,7 @@ class SelfDistilledRow(Base, table="practice", holds=Holds.LEARNED, num_bytes=_L
     temperature: Mapped[float] = mapped_column(server_default=text("0"))
 
 
-class SelfDistilledReadRow(
-    Base, table="practice_read", holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 16", in_key_order=True
-):
+class SelfDistilledReadRow(Base, table="practice_read", holds=Holds.LEARNED, num_bytes="80", in_key_order=True):
     """How much of its target's self-distilled replies a drafter has read, those included that are no longer stored."""
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
@@ -366,9 +361,7 @@ class SelfDistilledReadRow(
     num_tokens: Mapped[int]  # the target's
 
 
-class ScoreRow(
-    Base, table="scores", holds=Holds.LEARNED, num_bytes="length(drafter_fingerprint) + 32", in_key_order=True
-):
+class ScoreRow(Base, table="scores", holds=Holds.LEARNED, num_bytes="96", in_key_order=True):
     """A reply that was scored before a drafter learned from it, in rounds as the judge counts them."""
 
     vocabulary_id: Mapped[int] = mapped_column(ForeignKey("vocabularies.id", ondelete="CASCADE"), primary_key=True)
