@@ -1,4 +1,4 @@
-"""A drafter that learns: stored replies go to its learner, and what proves better is published."""
+"""A drafter that learns: stored replies go to its learner, and what came of them drafts and is stored."""
 
 from __future__ import annotations
 

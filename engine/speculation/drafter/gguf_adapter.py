@@ -27,6 +27,7 @@ _DOWN, _UP = ".lora_a", ".lora_b"
 _MAX_RANK = 512
 
 Floats = npt.NDArray[np.float32]
+_Stored = tuple[GGMLQuantizationType, npt.NDArray[Any]]  # of a tensor: its kind, and what the file has of it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,20 +98,20 @@ def adapter_file(folder: Path, architecture: str, tensors: Mapping[str, Floats])
     os.close(handle)
     path = Path(name)
     try:
-        _write(path, architecture, tensors)
-        _check_file(path, tensors)
+        stored = {name: _stored(name, tensor) for name, tensor in tensors.items()}
+        _write(path, architecture, stored)
+        _check_file(path, tensors, stored)
         yield path
     finally:
         path.unlink(missing_ok=True)
 
 
-def _write(path: Path, architecture: str, tensors: Mapping[str, Floats]) -> None:
+def _write(path: Path, architecture: str, tensors: Mapping[str, _Stored]) -> None:
     writer = GGUFWriter(path, architecture)
     writer.add_type("adapter")
     writer.add_string("adapter.type", "lora")
     writer.add_float32("adapter.lora.alpha", 1.0)
-    for name, tensor in tensors.items():
-        kind, stored = _stored(name, tensor)
+    for name, (kind, stored) in tensors.items():
         writer.add_tensor(name, stored, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -118,7 +119,7 @@ def _write(path: Path, architecture: str, tensors: Mapping[str, Floats]) -> None
     writer.close()
 
 
-def _stored(name: str, tensor: Floats) -> tuple[GGMLQuantizationType, npt.NDArray[Any]]:
+def _stored(name: str, tensor: Floats) -> _Stored:
     """8 bits wherever rows are made of whole blocks: a step reads all of it."""
     # llama.cpp multiplies with alpha, and divides by the rank of each addition.
     scaled = tensor * tensor.shape[1] if name.endswith(_UP) else tensor
@@ -127,11 +128,11 @@ def _stored(name: str, tensor: Floats) -> tuple[GGMLQuantizationType, npt.NDArra
     return kind, quantize(scaled, kind)
 
 
-def _check_file(path: Path, tensors: Mapping[str, Floats]) -> None:
+def _check_file(path: Path, tensors: Mapping[str, Floats], written: Mapping[str, _Stored]) -> None:
     header, data = read_header(path), np.fromfile(path, np.uint8)
     is_whole = header.text("general.type") == "adapter" and header.tensors.keys() == tensors.keys()
     for name, place in header.tensors.items():
-        kind, wanted = _stored(name, tensors[name])
+        kind, wanted = written[name]
         stored = data[place.start : place.start + place.num_bytes]
         is_whole &= (place.kind, place.shape) == (kind, tensors[name].shape[::-1])
         is_whole &= stored.tobytes() == wanted.tobytes()
