@@ -71,6 +71,8 @@ class LastingBridge(PictureBridge):
         self._settled.emit(request, answer)
 
     def _receive(self, event: Event) -> None:
+        if isinstance(event, LearningChanged):  # when it learns depends on how busy this machine is
+            event = replace(event, is_learning=False, is_self_distilling=False)
         if isinstance(event, _OF_LOADING):
             self._loaded.pop(type(event), None)
             self._loaded[type(event)] = event  # in the order in which they were told last

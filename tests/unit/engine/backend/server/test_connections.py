@@ -29,11 +29,13 @@ class Engine:
     """Stands for all that is behind the guard."""
 
     is_asked: threading.Event = field(default_factory=threading.Event)
+    is_reading: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     go_on: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = b"x" * LONG if scope["path"] == "/long" else b"yes"
         if scope["path"] == "/read":
+            self.is_reading.release()
             while (await receive()).get("more_body"):
                 pass
         if scope["path"] == "/wait":
@@ -97,7 +99,7 @@ def rest_of(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [*HALVES, HEAD % b"/", HEAD % b"/long"])
-def test_whoever_holds_connections_keeps_nobody_out(opened: Open, sent: bytes) -> None:
+def test_whoever_holds_connections_keeps_nobody_out(opened: Open, engine: Engine, sent: bytes) -> None:
     server = opened(LIMITS)
     with ExitStack() as stack:
         held = []
@@ -105,6 +107,8 @@ def test_whoever_holds_connections_keeps_nobody_out(opened: Open, sent: bytes) -
             held.append(stack.enter_context(closing(connected(server, sent))))
             if sent.startswith(b"GET") and sent.endswith(b"\r\n\r\n"):  # whole: what is not answered yet makes no room
                 assert held[-1].recv(1, socket.MSG_PEEK)
+            if sent.startswith(b"POST"):  # else a later one, of which nothing was read yet, waits longer
+                assert engine.is_reading.acquire(timeout=60)
         assert is_answered(server)
         first = rest_of(held[0])  # waited longest
         assert first == b"" or first.startswith(b"HTTP/1.1 200")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,10 @@ class Home(Desk):
     def hears(self, is_self_distilling: bool, times: int = 1) -> bool:
         def is_heard() -> bool:
             told = [event for event in self.heard if isinstance(event, LearningChanged)]
-            begun = sum(event.is_self_distilling for event in told)
+            begun = sum(
+                after.is_self_distilling and not before.is_self_distilling
+                for before, after in pairwise([LearningChanged(is_learning=False), *told])
+            )
             return begun >= times and (is_self_distilling or not told[-1].is_self_distilling)
 
         with self._news:
