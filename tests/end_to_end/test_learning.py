@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from engine import (
     open_bench,
     summarize_learned,
 )
+from engine.speculation.learning import learner
 from engine.speculation.learning.adapting import Check
 from engine.speculation.learning.remembered import RecentTexts, Remembered
 from engine.speculation.learning.samples import Sample
@@ -38,7 +40,7 @@ pytestmark = [pytest.mark.starter, pytest.mark.timeout(400)]
 SETTINGS = ReplySettings(SamplingSettings(temperature=0), max_tokens=40)
 COLOURS = ("red", "blue", "green", "yellow", "black", "white", "grey", "pink", "brown", "orange")
 PROMPTS = [f"Write the word {colour} twenty times, each on a line of its own." for colour in COLOURS]
-PROMPTS += [f"Write the name of the colour {colour} again and again." for colour in COLOURS]
+PROMPTS += [f"Write the name of the colour {colour} again and again." for colour in COLOURS[:4]]
 
 
 def config(folder: Path) -> EngineConfig:
@@ -84,6 +86,7 @@ def nothing_remembered(_memory: RecentTexts, sample: Sample, _check: Check) -> R
 def test_what_chats_teach_lasts_travels_and_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is written quickest to learn from is what recall copies, and the judge would see no use in learning it.
     monkeypatch.setattr(RecentTexts, "of", nothing_remembered)
+    monkeypatch.setattr(learner, "LearnerSettings", partial(learner.LearnerSettings, first_tokens=400))
     home, other = tmp_path / "home", tmp_path / "other"
     learned = chat_until_something_is_learned(home)
     assert learned.number == 1
