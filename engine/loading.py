@@ -30,7 +30,7 @@ from engine.speculation.proposers.interface import Supplies
 from engine.speculation.proposers.supply import DrafterSupply
 from engine.values.config import EngineConfig, TargetSettings
 from engine.values.draft_policy import LearnedPolicy
-from engine.values.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnusable
+from engine.values.errors import CardsTooSmall, DrafterUnusable, StoreUnusable, TargetUnsupported, TargetUnusable
 from engine.values.owner import Owner
 from engine.values.sentences import say
 from engine.values.spare_time import SpareTime
@@ -96,10 +96,12 @@ def open_beside(target: Target, num_slots: int, context_size: int) -> ParallelTa
 
 def _check_header(path: Path) -> None:
     """Raises TargetMissing or TargetUnusable for one that is broken, or larger than any sound one: llama.cpp has no
-    bounds of its own."""
+    bounds of its own. Raises TargetUnsupported for a drafter that was made for another model."""
     found = facts_of(path)
     if found.details is None:
         raise TargetUnusable(found.problem)
+    if found.head is not None:
+        raise TargetUnsupported(found.problem)
     if found.details.vocabulary_size > _MOST_TOKENS:
         raise TargetUnusable("{name} is damaged; download it again.", name=path.name)
 

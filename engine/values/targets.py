@@ -12,6 +12,15 @@ from engine.values.quantizations import QuantizationSpeed, TuneReport
 from engine.values.sentences import Told
 
 
+class HeadMethod(StrEnum):
+    """How a drafter that was made for one model guesses; the value is its name."""
+
+    MTP = "MTP"  # layers that predict several tokens
+    EAGLE3 = "EAGLE-3"
+    DFLASH = "DFlash"
+    DSPARK = "DSpark"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadOrder:
     """Which target is to be loaded, and how.

@@ -195,9 +195,9 @@ def tiny_lfm2(path: Path) -> Path:
     return _write(path, writer, shapes)
 
 
-def tiny_mtp(path: Path) -> Path:
+def tiny_mtp(path: Path, without: str = "none.") -> Path:
     """A mixture of experts that brings a head along for the token after the next: a second layer, which its own passes
-    leave out."""
+    leave out. `without`: how the names of tensors begin that the file lacks."""
     writer = _begin("glm4moe", num_layers=2)
     writer.add_nextn_predict_layers(1)
     writer.add_head_count(_HEADS)
@@ -227,7 +227,7 @@ def tiny_mtp(path: Path) -> Path:
     for layer in range(2):
         shapes |= {f"blk.{layer}.attn_{part}.weight": square for part in ("q", "k", "v", "output")}
         shapes |= {f"blk.{layer}.{part}_norm.weight": norm for part in ("attn", "post_attention")}
-    return _write(path, writer, shapes)
+    return _write(path, writer, {name: shape for name, shape in shapes.items() if not name.startswith(without)})
 
 
 def tiny_bert(path: Path) -> Path:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.speculation.model.files.brought import (
+    method_of,
+    no_model_but_head,
+    no_use_of_own_layers,
+    own_context,
+)
 from engine.speculation.model.files.gguf_header import GgufHeader
 from engine.values.sentences import say, together
+from engine.values.targets import HeadMethod
 
 _RECURRENT = ("mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7")
 _HYBRID = (
@@ -23,7 +30,6 @@ _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
 )
-_UNUSED_HEADS = say("It comes with its own part for guessing ahead, which is not used yet.")  # docs/decisions/0033
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
@@ -64,6 +70,8 @@ def no_chat(header: GgufHeader, name: str) -> str:
         return say(
             "{name} does not say what kind of model it is; download it again, or choose another model file.", name=name
         )
+    if head := no_model_but_head(header, name):
+        return head
     if finds(header):
         return say("{name} finds and compares texts but cannot write any; choose a chat model.", name=name)
     if architecture == "t5" or architecture.endswith("-dec"):
@@ -87,7 +95,7 @@ def speculation_of(header: GgufHeader) -> tuple[bool, str]:
         return False, say("No speed-up: it writes no text.")
     begins = tuple(f"{architecture}.{state}" for state in _STATES)
     has_state = any(key.startswith(begins) for key in header.values)
-    more = _UNUSED_HEADS if header.number(f"{architecture}.nextn_predict_layers") else ""
+    more = no_use_of_own_layers(header)
     if architecture in _KEEPING_STATES:
         return True, together(say("Supports speed-up, within limits."), more)
     if architecture in (*_RECURRENT, *_HYBRID) or has_state:
@@ -113,6 +121,9 @@ def memory_of(header: GgufHeader) -> MemoryNeeds | None:
     head_width = width // max(heads, default=0) if any(heads) else 0
     num_stored = (of("attention.key_length") or head_width) + (of("attention.value_length") or head_width)
     vocabulary_size = header.length("tokenizer.ggml.tokens") or of("vocab_size")
+    if method_of(header) is HeadMethod.MTP:  # it has the numbers of its whole model, whose layers it lacks
+        num_own = min(of("nextn_predict_layers"), num_layers) if own_context(header) else 0
+        key_heads = key_heads[num_layers - num_own :]
     interval = of("full_attention_interval")
     if interval > 1:  # the layers between keep a running state instead
         key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))

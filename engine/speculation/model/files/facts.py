@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gguf.constants import GGMLQuantizationType, LlamaFileType
 from pydantic import TypeAdapter, ValidationError
 
 from engine.speculation.model.files.architecture import MemoryNeeds, memory_of, no_chat, speculation_of
-from engine.speculation.model.files.gguf_header import GgufHeader, read_header
+from engine.speculation.model.files.brought import method_of, own_layers
+from engine.speculation.model.files.gguf_header import GgufHeader, read_model
 from engine.speculation.model.files.identity import file_identity
 from engine.speculation.model.files.model_files import model_name, part_paths, quantization_in
-from engine.values.errors import MendableError, TargetMissing, TargetUnusable
+from engine.values.errors import MendableError, TargetMissing
 from engine.values.sentences import Told
-from engine.values.targets import TargetDetails
+from engine.values.targets import HeadMethod, TargetDetails
 
-_FORMAT = 5  # of stored facts; those in another format are read again
+_FORMAT = 6  # of stored facts; those in another format are read again
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 
@@ -38,6 +38,8 @@ class TargetFacts:
     details: TargetDetails | None  # None where the header cannot be read
     memory: MemoryNeeds | None
     problem: Told  # why it cannot be loaded, in a sentence; else empty
+    head: HeadMethod | None = None  # it is nothing but a drafter for one model, which guesses like this
+    own_layers: int = 0  # of this model, that draft for it
 
 
 _ADAPTER = TypeAdapter(TargetFacts)
@@ -79,40 +81,12 @@ def _decode(stored: str) -> TargetFacts | None:
 def _read(path: Path, stamp: Stamp) -> TargetFacts:
     identity = file_identity(path)
     try:
-        header = _whole_header(path)
+        header = read_model(path)
     except MendableError as error:
         return TargetFacts(_FORMAT, stamp, identity, None, None, error.sentence)
-    problem = no_chat(header, path.name)
-    return TargetFacts(_FORMAT, stamp, identity, _details(header, path), memory_of(header), problem)
-
-
-def _whole_header(path: Path) -> GgufHeader:
-    """The header of the first part, with the tensors of all parts."""
-    paths = part_paths(path)
-    header = read_header(paths[0])
-    for place, part in enumerate(paths[1:], start=2):
-        if not part.exists():
-            raise TargetUnusable(
-                "Part {place} of {count} of {name} is missing; download it again.",
-                place=place,
-                count=len(paths),
-                name=path.name,
-            )
-        header = _joined(header, read_header(part))
-    return header
-
-
-def _joined(header: GgufHeader, more: GgufHeader) -> GgufHeader:
-    is_output = more.has_own_output or not header.has_own_output  # else it is the matrix before the layers
-    return replace(
-        header,
-        num_tensors=header.num_tensors + more.num_tensors,
-        num_weights=header.num_weights + more.num_weights,
-        type_bytes=Counter(header.type_bytes) + Counter(more.type_bytes),
-        layer_bytes=header.layer_bytes + more.layer_bytes,
-        output_bytes=(more.output_bytes if is_output else 0) or header.output_bytes,
-        has_own_output=header.has_own_output or more.has_own_output,
-    )
+    problem, head = no_chat(header, path.name), method_of(header)
+    details, memory = _details(header, path), memory_of(header)
+    return TargetFacts(_FORMAT, stamp, identity, details, memory, problem, head, own_layers(header))
 
 
 def _details(header: GgufHeader, path: Path) -> TargetDetails:

@@ -7,6 +7,7 @@ lists of a vocabulary are skipped and only counted: a header of 150,000 tokens t
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -15,6 +16,7 @@ from typing import BinaryIO
 
 from gguf.constants import GGML_QUANT_SIZES
 
+from engine.speculation.model.files.model_files import part_paths
 from engine.values.errors import TargetMissing, TargetUnusable
 from engine.values.sentences import say
 
@@ -48,6 +50,8 @@ class ListOf:
 
     length: int
     items: tuple[int | float | bool, ...] | None
+    start: int = 0  # byte of its first item, in the file
+    num_bytes: int = 0  # of all items
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,37 @@ def read_header(path: Path) -> GgufHeader:
         raise TargetUnusable(
             "{path} cannot be read ({reason}); check its permissions.", path=path, reason=reason
         ) from error
+
+
+def read_model(path: Path) -> GgufHeader:
+    """The header of a model: that of its first part, with the tensors of all parts, whose places are within their own
+    files. Raises TargetMissing or TargetUnusable."""
+    paths = part_paths(path)
+    header = read_header(paths[0])
+    for place, part in enumerate(paths[1:], start=2):
+        if not part.exists():
+            raise TargetUnusable(
+                "Part {place} of {count} of {name} is missing; download it again.",
+                place=place,
+                count=len(paths),
+                name=path.name,
+            )
+        header = _joined(header, read_header(part))
+    return header
+
+
+def _joined(header: GgufHeader, more: GgufHeader) -> GgufHeader:
+    is_output = more.has_own_output or not header.has_own_output  # else it is the matrix before the layers
+    return replace(
+        header,
+        num_tensors=header.num_tensors + more.num_tensors,
+        num_weights=header.num_weights + more.num_weights,
+        type_bytes=Counter(header.type_bytes) + Counter(more.type_bytes),
+        layer_bytes=header.layer_bytes + more.layer_bytes,
+        output_bytes=(more.output_bytes if is_output else 0) or header.output_bytes,
+        has_own_output=header.has_own_output or more.has_own_output,
+        tensors={**header.tensors, **more.tensors},
+    )
 
 
 class _HeaderReader:
@@ -189,14 +224,16 @@ class _HeaderReader:
         self._num_items += length
         if length > _MOST_IN_LIST or self._num_items > _MOST_ITEMS:
             raise self._damaged()
+        start = self._start + self._at
+        items = None
         if kind == _STRING:
             self._skip_texts(length)
-            return ListOf(length, None)
-        if length <= min(_LONGEST_LIST, _MOST_NUMBERS - self._num_stored):
+        elif length <= min(_LONGEST_LIST, _MOST_NUMBERS - self._num_stored):
             self._num_stored += length
-            return ListOf(length, self._scalars(kind, length))
-        self._skip(length * struct.calcsize(self._format(kind)))
-        return ListOf(length, None)
+            items = self._scalars(kind, length)
+        else:
+            self._skip(length * struct.calcsize(self._format(kind)))
+        return ListOf(length, items, start, self._start + self._at - start)
 
     def _scalars(self, kind: int, count: int) -> tuple[int | float | bool, ...]:
         code = self._format(kind)

@@ -97,7 +97,7 @@ def test_missing_and_damaged_files_stay_in_the_list_and_say_so(desk: Desk, tmp_p
 
 def test_a_header_is_read_once(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.service.add((write(tmp_path / "a.gguf"),))
-    monkeypatch.setattr("engine.speculation.model.files.facts.read_header", None)
+    monkeypatch.setattr("engine.speculation.model.files.facts.read_model", None)
     (target,) = desk.service.list()
     assert target.details is not None
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pytest
 from llama_cpp import llama_cpp as lib
 
-from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.llama.runtime import last_error
 from tests.fakes.tiny_models import tiny_mtp
 
@@ -95,10 +94,3 @@ def test_what_a_second_guess_needs_no_public_function_tells(pair: Pair) -> None:
     pair.guesses(TOKENS[1:], pair.states(TOKENS)[:-1], 1)
     assert not lib.llama_get_embeddings_ith(pair.head, 0)
     assert not hasattr(lib._lib, "llama_get_embeddings_nextn_ith")
-
-
-def test_the_library_says_that_they_are_not_used(tmp_path: Path) -> None:
-    details = facts_of(tiny_mtp(tmp_path / "tiny.gguf")).details
-    assert details is not None
-    assert details.can_speculate
-    assert details.speculation.startswith("Supports speed-up. It comes with its own part for guessing ahead")
