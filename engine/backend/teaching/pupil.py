@@ -25,7 +25,8 @@ _MAX_LOADED = 400  # lessons at a start: about as many as a learner has room for
 _MAX_DUE = 64  # of these, the latest that count as new
 _MAX_TEXTS = 100  # of lessons of other targets, with which a pair begins
 _MAX_SELF_DISTILLED = 100  # of self-distilled ones that are in memory at once
-_SAVE_EVERY = 8  # new replies: the candidate takes some megabytes
+_SAVE_EVERY = 8  # replies, where nothing is left to do: the candidate takes some megabytes
+_MOST_UNSAVED = 64  # replies, which a sudden end may lose
 _SHARE_OF_OTHERS = 1 / 3  # of the tokens of another target, as which they count for this one
 
 
@@ -66,7 +67,7 @@ class Pupil:
         self._is_known = known is not None  # whether the store has a candidate
         self._scored_until = 0 if known is None else known.scored_until
         self._num_learned = known.num_learned if known else stored.num_learned if stored else 0
-        self._num_unsaved = 0  # trials since the candidate was stored
+        self._num_unsaved = 0  # replies scored or self-distilled since the candidate was stored
         self._conversations: dict[int, int] = {}  # of each lesson that is waiting or was taken, by its message
         self._new: set[int] = set()  # messages whose lessons the learner was given, and is learning from
         self._counted: set[int] = set()  # messages whose lessons are in `_num_learned`
@@ -124,9 +125,9 @@ class Pupil:
             self._may_have_unread = self._take_self_distilled()
         if not self.has_work:
             self._has_learned(max(self._conversations, default=0))
-            if self._num_unsaved >= _SAVE_EVERY:
-                with self._current():
-                    self._save_candidate(self._learner.candidate.to_bytes())
+        if self._num_unsaved >= (_MOST_UNSAVED if self.has_work else _SAVE_EVERY):
+            with self._current():
+                self._save_candidate(self._learner.candidate.to_bytes())
 
     def _load(self) -> list[Lesson]:
         """What is stored, without what was self-distilled and is yet to be read. First what was self-distilled: a reply
@@ -159,6 +160,7 @@ class Pupil:
             if is_new and number > 0:
                 self._new.add(number)
         if number < 0:
+            self._num_unsaved += 1
             try:
                 self._repository.note_self_distilled_read(*self._pair, lesson)
             except StoreUnusable as error:

@@ -1,7 +1,7 @@
 """The frozen matrices of a drafter in training, and products with them that can be ended early.
 
-A copy of a matrix is bfloat16, and the copies used last stay. So a small drafter is copied once; one that is too large
-for that is read again, layer by layer, twice in a pass. Products take some outputs at a time, in the kind of float that
+A copy of a matrix is bfloat16, and the copies used last stay: all of a tiny drafter, a few layers of others, which are
+read again, layer by layer, twice in a pass. Products take some outputs at a time, in the kind of float that
 the CPU multiplies fastest: without AVX-512, bfloat16 takes eight times as long as float32, spread out block by block.
 """
 
@@ -17,7 +17,7 @@ from engine.speculation.drafter.matrices import Check, StoredMatrix, multiplies_
 from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
 
-_MOST_BYTES = 600 << 20  # of copies: some 300 million weights
+_MOST_BYTES = 64 << 20  # of copies: with more, no time is saved that shows
 _BLOCK_WEIGHTS = 1 << 19  # 2 MB of float32, which stay in a core's cache
 
 

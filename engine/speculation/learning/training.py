@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import torch
 from engine.speculation.drafter.adapter import Adapter, layer_of, matrix_sizes
 from engine.speculation.drafter.model import LlamaWeights
 from engine.speculation.drafter.shape import LlamaShape
-from engine.speculation.learning.adapting import AdaptedModel, Check
+from engine.speculation.learning.adapting import AdaptedModel, Check, never_stop
 from engine.speculation.learning.evaluation import chances_from
 from engine.speculation.learning.losses import drift, losses, wanted
 from engine.speculation.learning.remembered import Remembered
@@ -21,6 +21,7 @@ from engine.speculation.learning.samples import MAX_TOKENS, LabelTable, Sample
 
 _MOST_USUAL = 8  # tokens at a place
 _MOST = 1.0  # norm of the gradients of a step
+_PART = 16  # parameters that a step moves at once: a few milliseconds
 
 
 class AdamW:
@@ -39,20 +40,26 @@ class AdamW:
         self._num_steps = 0
 
     @torch.no_grad()
-    def step(self, gradients: Sequence[torch.Tensor], most: float) -> None:
-        """Gradients of a norm above `most` are scaled down to it."""
+    def steps(self, gradients: Sequence[torch.Tensor], most: float) -> Iterator[slice]:
+        """One step in parts: yields which parameters were moved. Gradients of a norm above `most` are scaled down to
+        it."""
         norm = float(torch.stack(torch._foreach_norm(list(gradients))).norm())
-        gradients = torch._foreach_mul(list(gradients), min(1.0, most / (norm + 1e-6)))
+        scale = min(1.0, most / (norm + 1e-6))
         self._num_steps += 1
         of_mean, of_square = self._betas
-        torch._foreach_mul_(self._parameters, 1 - self._rate * self._decay)
-        torch._foreach_lerp_(self._means, gradients, 1 - of_mean)
-        torch._foreach_mul_(self._squares, of_square)
-        torch._foreach_addcmul_(self._squares, gradients, gradients, 1 - of_square)
-        sizes = torch._foreach_sqrt(self._squares)
-        torch._foreach_div_(sizes, (1 - of_square**self._num_steps) ** 0.5)
-        torch._foreach_add_(sizes, self._epsilon)
-        torch._foreach_addcdiv_(self._parameters, self._means, sizes, -self._rate / (1 - of_mean**self._num_steps))
+        for first in range(0, len(self._parameters), _PART):
+            part = slice(first, first + _PART)
+            few, means, squares = (each[part] for each in (self._parameters, self._means, self._squares))
+            slopes = torch._foreach_mul(list(gradients[part]), scale)
+            torch._foreach_mul_(few, 1 - self._rate * self._decay)
+            torch._foreach_lerp_(means, slopes, 1 - of_mean)
+            torch._foreach_mul_(squares, of_square)
+            torch._foreach_addcmul_(squares, slopes, slopes, 1 - of_square)
+            sizes = torch._foreach_sqrt(squares)
+            torch._foreach_div_(sizes, (1 - of_square**self._num_steps) ** 0.5)
+            torch._foreach_add_(sizes, self._epsilon)
+            torch._foreach_addcdiv_(few, means, sizes, -self._rate / (1 - of_mean**self._num_steps))
+            yield part
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +126,7 @@ class Training:
     @property
     def adapter(self) -> Adapter:
         """A copy of the average of the latest steps."""
+        self._finish(never_stop)
         return self._model.as_adapter(self._average)
 
     @property
@@ -155,9 +163,11 @@ class Training:
         self._num_steps = 0
         self._gradients: list[torch.Tensor] = []
         self._num_gradients = 0
+        self._step: Iterator[None] = iter(())  # the rest of the latest one
 
     def read(self, example: Example, check: Check) -> None:
-        """Learns from one reply. `check` is called often and may raise: then nothing changes."""
+        """Learns from one reply. `check` is called often and may raise: then nothing of it counts."""
+        self._finish(check)
         sample = example.sample
         want = wanted(sample.tokens, sample.weights, sample.rows, example.table, self._shape.outputs)
         if not len(want.places):
@@ -185,7 +195,7 @@ class Training:
             self._gradients = gradients
         self._num_gradients += 1
         if self._num_gradients >= self._settings.batch:
-            self._step()
+            self._step = self._steps()
 
     def chances(
         self,
@@ -213,10 +223,19 @@ class Training:
         tokens, probabilities = (torch.cat([part[at] for part in parts]) for at in (1, 0))
         return Usual(tokens.int(), probabilities.half())
 
-    def _step(self) -> None:
-        torch._foreach_div_(self._gradients, self._num_gradients)
-        self._optimizer.step(self._gradients, _MOST)
+    def _finish(self, check: Check) -> None:
+        """What is left of a step, which also goes on after `check` raised."""
+        check()
+        for _ in self._step:
+            check()
+
+    @torch.no_grad()
+    def _steps(self) -> Iterator[None]:
+        """In parts of a few milliseconds."""
+        gradients = torch._foreach_div(self._gradients, self._num_gradients)
         self._gradients, self._num_gradients = [], 0
         self._num_steps += 1
         share = max(1 - self._settings.averaging, 3 / (4 + self._num_steps))  # so that the first steps count little
-        torch._foreach_lerp_(self._average, [each.detach() for each in self._model.parameters], share)
+        for part in self._optimizer.steps(gradients, _MOST):
+            torch._foreach_lerp_(self._average[part], [each.detach() for each in self._model.parameters[part]], share)
+            yield

@@ -29,7 +29,7 @@ from engine.values.config import LearningSettings, OwnSampling, SpeculationSetti
 from engine.values.conversations import ChatTurn, Message, Role
 from engine.values.errors import StoreUnusable
 from engine.values.events import DrafterLearned, Event, LearnedGrew, LearningChanged
-from engine.values.learned import CandidateRecord, Gain, Learned, NgramRecord
+from engine.values.learned import CandidateRecord, Exercise, Gain, Learned, NgramRecord
 from engine.values.replies import ReplyStatistics, StopReason
 from tests.unit.engine.speculation.learning.made import TARGET, drafter_folder
 from tests.unit.engine.speculation.learning.test_learner import FOXES, QUICK, TURNS, reply
@@ -731,6 +731,24 @@ def test_a_drafter_that_learned_nothing_yet_begins_with_what_other_targets_wrote
     assert home.hears(1)
     assert used(home), "before any reply of its own"
     assert home.repository.published_adapter(*pair_of(home)) is not None
+
+
+def test_what_was_read_of_many_self_distilled_replies_is_kept_now_and_then(
+    homes: Callable[..., Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pupil, "_MOST_UNSAVED", 2)
+    home = homes(LearningSettings(enabled=False))
+    for number, text in enumerate(FOXES[:5]):
+        exercise = Exercise(None, None, TURNS, OwnSampling(), number)
+        home.repository.save_self_distilled(TARGET.fingerprint, exercise, reply(text), 10_000)
+    reader = pupil.Pupil(home.drafting, home.repository, home._hear, home.service.era, home.service.era.number)
+    kept = set[bytes]()
+    while reader.has_work:
+        reader.work(lambda: None)
+        candidate = home.repository.candidate(*pair_of(home))
+        kept |= set() if candidate is None else {candidate.weights}
+    assert home.repository.self_distilled_read(*pair_of(home)).num_unread == 0
+    assert len(kept) == 2, "after two replies, and after four; one more may get lost"
 
 
 def test_a_restored_conversation_teaches_again(homes: Callable[..., Home]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -109,7 +111,7 @@ def test_what_the_original_makes_of_a_lesson_is_found_once(drafter: LoadedDrafte
 
 def test_it_steps_as_torch_does() -> None:
     dice = torch.Generator().manual_seed(0)
-    ours = [torch.randn(shape, generator=dice).requires_grad_() for shape in ((5, 3), (4,))]
+    ours = [torch.randn(shape, generator=dice).requires_grad_() for shape in [(5, 3), (4,)] * 10]  # several parts
     theirs = [each.detach().clone().requires_grad_() for each in ours]
     optimizer, other = AdamW(ours, 1e-2), torch.optim.AdamW(theirs, lr=1e-2, betas=(0.9, 0.99), weight_decay=0.01)
     for size in (0.01, 1.0, 10.0):  # the last ones are scaled down
@@ -118,5 +120,24 @@ def test_it_steps_as_torch_does() -> None:
             parameter.grad = gradient.clone()
         torch.nn.utils.clip_grad_norm_(theirs, 1.0)
         other.step()
-        optimizer.step(gradients, 1.0)
+        assert len(list(optimizer.steps(gradients, 1.0))) == 2
         torch.testing.assert_close(ours, theirs)
+
+
+def test_what_ends_in_the_middle_of_a_step_goes_on_there(drafter: LoadedDrafter) -> None:
+    settings = TrainingSettings(4, 0.02, batch=1)
+    patient, impatient = (Training(drafter.model.shape, drafter.model.weights, settings) for _ in range(2))
+    for number in range(12):
+        patient.read(lesson(number), never_stop)
+        calls = iter([False] * (number % 4) + [True])  # ends it before a step, between its parts, and after it
+
+        def check(calls: Iterator[bool] = calls) -> None:
+            if next(calls, False):
+                raise InterruptedError
+
+        with pytest.raises(InterruptedError):
+            impatient.read(lesson(number), check)
+        impatient.read(lesson(number), never_stop)
+    other = impatient.adapter.parts
+    for name, part in patient.adapter.parts.items():
+        torch.testing.assert_close((other[name].down, other[name].up), (part.down, part.up), rtol=0, atol=0)
