@@ -46,7 +46,7 @@ _PUBLIC = {
     "threads": "Engine",
     "backend.tools.keys": "has_keys",
     "backend.tools.servers": "read_tool_servers write_tool_servers",
-    "use_cases.chat": "open_writer read_prompt",
+    "use_cases.chat": "notice_of open_writer read_prompt",
     "use_cases.lab": "distill export_drafter open_bench",
     "use_cases.remote": "certificate_of look_at_server",
     "use_cases.serving": "checked_embedder serving",

@@ -113,6 +113,8 @@ def chat(
             opened_desk(tools, yes_to or (), stopped, tells=not as_json) as desk,
             engine.open_writer(config, target, target_settings, lambda _progress: None, stopped, agrees) as writer,
         ):
+            if notice := engine.notice_of(writer):
+                print(notice, file=sys.stderr)
             asking, calling = desk or (None, None)
             reply = engine.answer(writer, [*told, asked], reply_settings, stopped, progress, calling)
             return writer.target_name, reply, None if asking is None else tuple(asking.results)

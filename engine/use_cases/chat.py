@@ -10,6 +10,7 @@ from engine.backend.documents import read_attached
 from engine.backend.storage import FILE_NAME
 from engine.loading import load_target, speculate
 from engine.opening import open_repository
+from engine.speculation.model.chat.families import TEXT
 from engine.speculation.model.files.sources import named_source, resolve_target
 from engine.speculation.model.interface import Interrupted
 from engine.speculation.proposers.supply import DrafterSupply, Known
@@ -63,7 +64,8 @@ def open_writer(
         try:
             loaded = opened.enter_context(closing(load_target(resolve(config, target), settings, on_progress, stop)))
             supply = DrafterSupply(config, loaded, known=Known(library=lambda: list_library(config)))
-            writer = ReplyWriter(loaded, speculate(config, loaded, stop, supply, at_once=requested))
+            speculation = speculate(config, loaded, stop, supply, at_once=requested)
+            writer = ReplyWriter(loaded, speculation, template=_chosen_template(config, loaded.description.path))
         except Interrupted as error:
             raise Cancelled(f"Loading {target} was cancelled.") from error
         yield opened.enter_context(closing(writer))
@@ -79,6 +81,19 @@ def resolve(config: EngineConfig, target: str) -> TargetSource:
         with closing(open_repository(config)) as repository:
             source = resolve_target(target, repository)
     return source
+
+
+def notice_of(writer: AnyWriter) -> str:
+    """What a user of the command line should know of it before it writes, in a sentence; usually empty."""
+    if isinstance(writer, ReplyWriter) and writer.template == TEXT:
+        return f"{writer.target_name} continues the text instead of answering it, as it has no chat template."
+    return ""
+
+
+def _chosen_template(config: EngineConfig, path: Path) -> str:
+    """The chat template that the user chose for this file; empty: none."""
+    chosen = (each.options.chat_template for each in list_library(config) if each.path == path)
+    return next(chosen, None) or ""
 
 
 def list_library(config: EngineConfig) -> tuple[TargetRecord, ...]:

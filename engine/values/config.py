@@ -375,6 +375,7 @@ class TargetOptions:
     sampling: SamplingSettings | None = None
     system_prompt: str | None = None
     drafter: str | None = None  # a choice in words, as in `SpeculationSettings`
+    chat_template: str | None = None  # None: that in its file, or the one that its vocabulary tells of
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,11 @@ class AdapterUnusable(MendableError):
 class TemplateFailed(MendableError):
     """The chat template inside the model cannot be rendered."""
 
+    @property
+    def reason(self) -> str:
+        """Part of a sentence; empty where the sentence says all."""
+        return str(self.sentence.values.get("reason", ""))
+
 
 class TemplateExhausted(TemplateFailed):
     """It takes too much time or memory for these turns, or writes too much; for fewer of them it may not."""

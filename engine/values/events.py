@@ -47,6 +47,7 @@ class TargetInfo:
     thinks: bool | None = None  # whether it thinks before it answers by default; None: it has no switch for that
     sees_pictures: bool = False  # whether prompts can hold some
     calls_tools: bool = False  # whether its chat template knows how to, or its server does not deny it
+    completes: bool = False  # it was not taught to answer, and goes on with what is written
     server: RemoteServer | None = None  # that it is on; None: this program runs it
 
     @property

@@ -87,6 +87,27 @@ class TargetDetails:
 
 
 @dataclass(frozen=True, slots=True)
+class FamilyTemplate:
+    """The chat template of a family of models, as it may be chosen for one of them."""
+
+    name: str  # empty: the text alone, which the model goes on with
+    source: str
+    unknown_marks: tuple[str, ...] = ()  # that are no tokens of this model
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFacts:
+    """The chat templates that a model file can be used with."""
+
+    in_file: str  # its source; empty: there is none in the file
+    usual: str  # the one that is used unless the user chooses
+    family: str  # whose that is; empty where it is in the file, or is the text alone
+    families: tuple[FamilyTemplate, ...]
+    begin: str  # the texts of the model's first and last token; empty: it has none
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
 class LibraryTarget:
     """A target of the library, as the window lists it."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from engine.backend.storage import Repository
-from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.chat.families import CHATML
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import FloatRows
 from engine.speculation.model.llama.llama_cpp import LlamaCppTarget

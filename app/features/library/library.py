@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.engine_bridge import EngineBridge, Request
 from app.features.controller import Controller, open_folder
+from app.features.library.chat_template import ChatTemplateController
 from app.features.library.hub import HubController
 from app.features.library.library_dialog import LibraryDialog
 from app.features.library.quantizations import QuantizationsController
@@ -45,7 +46,9 @@ class LibraryController(Controller):
         self._targets: tuple[LibraryTarget, ...] | None = None  # with options that the engine may not have stored yet
         self._engine = bridge.engine
         self._in_use = self._name_in_use = ""  # its reference and its name
-        self._loaded_with: TargetSettings | None = None  # its own settings when it was loaded; None: not known yet
+        self._loaded_with: TargetOptions | None = (
+            None  # what loading takes of its options, as it did; None: not known yet
+        )
         self._chosen: Request[MemoryEstimate] | None = None  # for a target that is loaded when the answer comes
         self._refused: Request[MemoryEstimate] | None = None  # for a target that could not be loaded
         self._drafters: dict[str, DrafterChoice] = {}  # who drafts, by the target's name
@@ -197,10 +200,10 @@ class LibraryController(Controller):
     def _on_forgotten(self, _event: EverythingForgotten) -> None:
         self.list_all()  # system prompts of models are forgotten, too
 
-    def kept(self) -> TargetSettings | None:
+    def kept(self) -> TargetOptions | None:
         return self._loaded_with
 
-    def resume(self, kept: TargetSettings | None) -> None:
+    def resume(self, kept: TargetOptions | None) -> None:
         self._loaded_with = kept
         self._show_in_use()
 
@@ -279,9 +282,11 @@ class LibraryController(Controller):
     def _find(self, path: Path) -> LibraryTarget | None:
         return next((target for target in self._targets or () if target.path == path), None)
 
-    def _settings_in_use(self) -> TargetSettings:
-        """The current own settings of the model in use; a model on a server has none."""
-        return self._own_settings(Path(self._in_use))
+    def _settings_in_use(self) -> TargetOptions:
+        """What loading takes of the options of the model in use, as they are now; a model on a server has none."""
+        target = self._find(Path(self._in_use))
+        options = target.options if target else TargetOptions()
+        return TargetOptions(options.settings, chat_template=options.chat_template)
 
     def _show_in_use(self) -> None:
         differs = self._in_use != "" and self._loaded_with not in (None, self._settings_in_use())
@@ -310,5 +315,6 @@ def connect_library(
     dialog = LibraryDialog(theme, sampling_for_all, urlsplit(endpoint).netloc or endpoint, window)
     library = LibraryController(window, dialog, bridge, target)
     HubController(window, dialog, bridge, folder).use_requested.connect(library.choose)
+    ChatTemplateController(window, dialog.library, bridge)
     QuantizationsController(window, dialog.library, bridge).use_requested.connect(library.choose)
     return library

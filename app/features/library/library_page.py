@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, SignalInstance, Slot
@@ -36,6 +37,7 @@ class LibraryPage(QWidget):
     folder_requested = Signal(object)  # open the folder of its file
     remove_requested = Signal(object)  # remove it from the library
     quantizations_requested = Signal(object)  # measure and compare its forms
+    template_requested = Signal(object)  # show its chat template
     drafter_requested = Signal()  # show who drafts for the model in use
     add_files_requested = Signal()  # this and the next three: the buttons were pressed
     add_folder_requested = Signal()
@@ -69,6 +71,7 @@ class LibraryPage(QWidget):
         self.details.remove_button.clicked.connect(self._on_remove)
         self.details.drafter_button.clicked.connect(self.drafter_requested)
         self.details.quantizations_button.clicked.connect(lambda: self._emit(self.quantizations_requested))
+        self.details.template_button.clicked.connect(lambda: self._emit(self.template_requested))
         self.details.form.changed.connect(self._on_options)
         self.details.form.load_again_requested.connect(self._on_load_again)
         self._arrange()
@@ -112,6 +115,18 @@ class LibraryPage(QWidget):
         """Shows why the memory could not be estimated."""
         if self.target is not None and self.target.path == path:
             self.details.form.show_no_estimate(sentence)
+
+    def choose_template(self, path: Path, source: str | None) -> None:
+        """Changes the chat template of a model; None: the usual one. Its other options stay as they are shown."""
+        target = next((each for each in self._targets or () if each.path == path), None)
+        if target is None:
+            return
+        is_shown = self.target is not None and self.target.path == path
+        options = self.details.form.options if is_shown else target.options
+        options = replace(options, chat_template=source)
+        if is_shown:
+            self.details.form.take_others(options)
+        self.options_changed.emit(path, options)
 
     def point_at_in_use(self) -> None:
         if self._in_use:

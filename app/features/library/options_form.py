@@ -72,9 +72,9 @@ class OptionsForm(QWidget):
         self.flush()
         self._fill(options, trained_context)
 
-    def show_drafter(self, drafter: str | None) -> None:
-        """Takes the drafter, which was chosen elsewhere."""
-        self.options = replace(self.options, drafter=drafter)
+    def take_others(self, options: TargetOptions) -> None:
+        """Takes the drafter and the chat template, which were chosen elsewhere."""
+        self.options = replace(self.options, drafter=options.drafter, chat_template=options.chat_template)
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
         """Shows the memory that these settings need."""
@@ -191,6 +191,7 @@ class OptionsForm(QWidget):
             self.sampling.sampling,
             self.prompt.toPlainText().strip() if self.has_prompt.isChecked() else None,
             self.options.drafter,
+            self.options.chat_template,
         )
         if options != self.options:
             self.options = options
@@ -204,8 +205,8 @@ class OptionsForm(QWidget):
         self.changed.emit(self.options)
 
     def _usual(self) -> TargetOptions:
-        """The options for all models, except for the drafter, which is chosen elsewhere."""
-        return TargetOptions(drafter=self.options.drafter)
+        """The options for all models, except for what is chosen elsewhere."""
+        return TargetOptions(drafter=self.options.drafter, chat_template=self.options.chat_template)
 
     @Slot()
     def _on_load_again(self) -> None:

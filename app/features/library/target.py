@@ -161,7 +161,7 @@ class TargetController(Controller):
             self._keeper.note(target=stored, target_identity="" if stored == STARTER else target.identity)
         self._loading = None
         window.target_bar.set_target(target)
-        window.prompt_box.set_target_name(target.name)
+        window.prompt_box.set_target_name(target.name, target.completes)
         window.transcript.welcome.show_place("" if target.server is None else host_words(target.server.address))
         window.prompt_box.set_ready(True)
         window.prompt_box.show_thinking(

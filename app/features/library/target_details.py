@@ -67,12 +67,14 @@ class TargetDetailsView(ScrollingPage):
         self.file = set_up(PathField(inside), name=self.tr("File"))
         self.drafter = words("", inside)
         self.drafter_button = button(self.tr("Drafter…"), "link", inside)
+        self.template_button = button(self.tr("Chat template…"), "link", inside)
         self.quantizations_button = button(self.tr("Compare quantizations…"), "link", inside)
         self.facts = self._make_facts(inside)
         self.form = OptionsForm(sampling_for_all, inside)
         self.line = line(inside)
         left = Qt.AlignmentFlag.AlignLeft
-        links = in_column([Placed(each, alignment=left) for each in (self.drafter_button, self.quantizations_button)])
+        buttons_below = self.drafter_button, self.template_button, self.quantizations_button
+        links = in_column([Placed(each, alignment=left) for each in buttons_below])
         in_column(
             [self.title, self.state, buttons, self.facts, links, self.line, self.form, Stretch()],
             inside=inside,
@@ -97,12 +99,13 @@ class TargetDetailsView(ScrollingPage):
         self.remove_button.setToolTip(stays if target.is_starter else "")
         if before != target:
             self._show_facts(target)
-        self.form.show_drafter(target.options.drafter)
+        self.form.take_others(target.options)
         self.facts.setRowVisible(self._drafter_row, target.details is not None and target.details.can_speculate)
         self.show_drafter(target.options.drafter, self._choice if is_in_use else None)
         self.drafter_button.setVisible(is_in_use and self.facts.isRowVisible(self._drafter_row))
-        for part in (self.quantizations_button, self.line, self.form):  # a target that cannot be read has no options
-            part.setVisible(target.details is not None)
+        has_options = target.details is not None  # a target that cannot be read has none
+        for part in (self.template_button, self.quantizations_button, self.line, self.form):
+            part.setVisible(has_options)
         if is_another:
             trained = target.details.trained_context if target.details else 0
             self.form.show_options(target.options, trained)
@@ -179,7 +182,6 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
     if details is None:
         return file
     unknown = Library.tr("not stated in the file")
-    in_file = Library.tr("in the file")
     vocabulary = _tokens(details.vocabulary_size) if details.vocabulary_size else ""
     return {
         "Name": details.name or unknown,
@@ -188,11 +190,17 @@ def _facts(target: LibraryTarget) -> dict[str, str]:
         "Quantization": details.quantization or unknown,
         "Trained context": _tokens(details.trained_context) if details.trained_context else unknown,
         "Vocabulary": ", ".join(filter(None, (vocabulary, details.vocabulary_kind))) or unknown,
-        "Chat template": in_file if details.has_chat_template else Library.tr("none in the file"),
+        "Chat template": _template_words(target.options.chat_template is not None, details.has_chat_template),
         "Licence": details.licence or unknown,
         **file,
         **_measured(target),
     }
+
+
+def _template_words(is_chosen: bool, is_in_file: bool) -> str:
+    if is_chosen:
+        return Library.tr("chosen by you")
+    return Library.tr("in the file") if is_in_file else Library.tr("none in the file")
 
 
 def _measured(target: LibraryTarget) -> dict[str, str]:

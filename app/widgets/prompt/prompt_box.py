@@ -183,8 +183,11 @@ class PromptBox(QWidget):
         self.count.clear()
         self.count.setToolTip("")
 
-    def set_target_name(self, name: str) -> None:
+    def set_target_name(self, name: str, completes: bool = False) -> None:
+        """`completes`: it goes on with what is written, instead of answering it."""
         words = self.tr("Message {name}…").format(name=one_line(name)) if name else self.tr("Write a message…")
+        if completes:
+            words = self.tr("Begin a text that {name} is to continue…").format(name=one_line(name))
         self.editor.set_hint(words)
         self._fit()
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from engine.backend.remote.targets import RemoteTargets
@@ -16,7 +17,8 @@ from engine.backend.teaching.recall import Recall
 from engine.backend.teaching.self_distillation import TargetAtHand
 from engine.speculation.decoding.speculation import Speculation
 from engine.speculation.model.chat import template_apart
-from engine.speculation.model.chat.chat_template import TEXT, usual_template
+from engine.speculation.model.chat.chat_template import CHOSEN_TEMPLATE
+from engine.speculation.model.chat.families import TEXT, name_of
 from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.speculation.model.files.sources import resolve_target
 from engine.speculation.model.files.suspects import Suspects
@@ -27,7 +29,7 @@ from engine.speculation.replies.reopening import Reopening
 from engine.speculation.replies.reply import ReplyWriter
 from engine.speculation.replies.writing import AnyWriter
 from engine.values.config import AUTOMATIC, STARTER, SamplingSettings, TargetOptions, TargetSettings
-from engine.values.errors import Cancelled, MendableError, NotPossible, TargetSuspect
+from engine.values.errors import Cancelled, MendableError, NotPossible, TargetSuspect, TemplateFailed
 from engine.values.events import Listener, SpeculationChanged, TargetInfo, TargetLoading, TargetReady, TargetRefused
 from engine.values.memory import return_free_memory
 from engine.values.remote import is_reference, split_reference
@@ -195,6 +197,8 @@ class TargetInUse:
         with self._suspects.watched(source.identity):
             target = self._load_source(source, settings, _in_percents(source.name, self._emit), stop)
             speculation, writer = self._open_writer(source, target, order, stop)
+        is_chosen = self._options_of(source).chat_template is not None
+        describe = partial(_describe, source, target, settings, writer, is_chosen)
         self.close()
         self._loaded, self._unloaded = Loaded(Local(source, target, writer), order), None
         self._recall.open(target)
@@ -202,12 +206,10 @@ class TargetInUse:
             # First: who hears of the target lists the library at once.
             self._repository.remember_target(source, target.vocabulary.fingerprint)
         finally:  # the target is there, even if the store refuses
-            speculation.tell(
-                lambda now: self._emit(TargetReady(_describe(source, target, now, settings, writer), order))
-            )
+            speculation.tell(lambda now: self._emit(TargetReady(describe(now), order)))
         self._catch_up()
         return_free_memory()  # of the target before this one
-        return _describe(source, target, speculation, settings, writer)
+        return describe(speculation)
 
     def _load_remote(self, order: LoadOrder, stop: StopSignal) -> TargetInfo:
         """The target before makes room once the server has answered: what is on the other machine needs none here."""
@@ -253,7 +255,9 @@ class TargetInUse:
         def sampling() -> SamplingSettings:
             return self._options_of(local.source).sampling or loaded.sampling
 
-        self._learning.self_distil_with(TargetAtHand(local.target, sampling, lambda: local.writer.passes))
+        self._learning.self_distil_with(
+            TargetAtHand(local.target, sampling, lambda: local.writer.passes, local.writer.template)
+        )
 
     def acquit(self) -> None:
         """The app closes in good order, also where the chat thread is busy with a target. Any thread may call it."""
@@ -269,12 +273,15 @@ class TargetInUse:
         local.writer.close()
         self._learning.detach()
         local.target.roll_back(0)
-        local.writer = ReplyWriter(local.target)  # stays if the costs of the new drafter cannot be measured
+        template = local.writer.template
+        local.writer = ReplyWriter(
+            local.target, template=template
+        )  # stays if the costs of the new drafter cannot be measured
         try:
             speculation = self._speculation(local.target, local.source, stop)
         except Interrupted:
             return  # the app is closing
-        local.writer = self._writer(local.target, speculation, local.source)
+        local.writer = self._writer(local.target, speculation, local.source, template)
         name = local.target.description.name
         speculation.tell(lambda now: self._emit(speculation_changed(name, now)))
 
@@ -302,25 +309,29 @@ class TargetInUse:
         own = None if record is None else record.options.drafter
         return self._speculate(target, stop, own or self._drafter, source.identity)
 
-    def _writer(self, target: Target, speculation: Speculation, source: TargetSource) -> ReplyWriter:
-        return ReplyWriter(target, speculation, Reopening.of(target, self._prompt_cache, source.identity))
+    def _writer(self, target: Target, speculation: Speculation, source: TargetSource, template: str) -> ReplyWriter:
+        reopening = Reopening.of(target, self._prompt_cache, source.identity)
+        return ReplyWriter(target, speculation, reopening, template)
 
     def _open_writer(
         self, source: TargetSource, target: Target, order: LoadOrder, stop: StopSignal
     ) -> tuple[Speculation, ReplyWriter]:
         """Closes the target if that fails."""
+        own = self._options_of(source).chat_template
         try:
             with ExitStack() as undo:
                 undo.callback(target.close)
                 undo.callback(self._learning.reattach, self._learning.detach())
                 speculation = self._speculation(target, source, stop)
                 undo.callback(speculation.close)
-                writer = self._writer(target, speculation, source)
+                writer = self._writer(target, speculation, source, own or "")
                 _check_cancelled(order, stop)
                 undo.pop_all()
         except Interrupted:
             _check_cancelled(order, stop)
             raise
+        except TemplateFailed as error:
+            raise error if own is None else TemplateFailed(CHOSEN_TEMPLATE, reason=error.reason) from error
         return speculation, writer
 
 
@@ -348,8 +359,14 @@ def _check_cancelled(order: LoadOrder, stop: StopSignal) -> None:
 
 
 def _describe(
-    source: TargetSource, target: Target, speculation: Speculation, settings: TargetSettings, writer: ReplyWriter
+    source: TargetSource,
+    target: Target,
+    settings: TargetSettings,
+    writer: ReplyWriter,
+    is_chosen: bool,
+    speculation: Speculation,
 ) -> TargetInfo:
+    """`is_chosen`: the user chose the chat template."""
     description = target.description
     return TargetInfo(
         name=description.name,
@@ -358,7 +375,7 @@ def _describe(
         context_size=target.limits.context_size,
         size_bytes=description.size_bytes,
         threads=description.threads,
-        notice=together(*_notices(target, settings)),
+        notice=together(*_notices(target, settings, writer.template, is_chosen)),
         speculation=speculation.state,
         awaits_drafter=speculation.is_loading,
         can_draft=speculation.can_draft,
@@ -368,6 +385,7 @@ def _describe(
         thinks=writer.thinks_unless_told,
         calls_tools=writer.calls_tools,
         sees_pictures=TargetFeature.PICTURES in target.features,
+        completes=writer.template == TEXT,
     )
 
 
@@ -390,7 +408,8 @@ def _described(writer: RemoteWriter) -> TargetInfo:
     )
 
 
-def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
+def _notices(target: Target, settings: TargetSettings, template: str, is_chosen: bool) -> Iterator[str]:
+    """`template`: of chats; `is_chosen`: by the user."""
     description = target.description
     if settings.gpu_layers is None and description.gpu and description.num_gpu_layers < description.num_layers:
         yield say(
@@ -399,11 +418,12 @@ def _notices(target: Target, settings: TargetSettings) -> Iterator[str]:
             layers=description.num_layers,
             card=description.gpu,
         )
-    if not description.chat_template:
-        if usual_template(target.vocabulary) == TEXT:
-            yield say("This model has no chat template: it goes on with your text instead of answering it.")
-        else:
-            yield say("This model has no chat template; ChatML is used, which may not suit it.")
+    if not description.chat_template and template == TEXT:
+        yield say("This model has no chat template: it goes on with your text instead of answering it.")
+    elif not description.chat_template and not is_chosen:
+        yield say(
+            "This model has no chat template; that of {family} is used, whose marks it knows.", family=name_of(template)
+        )
     if TargetFeature.ROLLBACK in target.features and not target.limits.rolls_back_freely:
         yield say(
             "This model can roll back only the last {number} token(s) it has read: regenerating a reply reads the "

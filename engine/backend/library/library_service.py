@@ -17,8 +17,10 @@ from engine.speculation.model.files.facts import TargetFacts, encode, facts_of
 from engine.speculation.model.files.model_files import is_gguf, model_name, part_paths
 from engine.speculation.model.files.projectors import is_needed, projector_of
 from engine.speculation.model.files.sources import file_source, starter_in_use, starter_source
+from engine.speculation.model.files.templates import preview, template_facts
 from engine.speculation.proposers.selection import Pair
 from engine.values.config import TargetOptions, TargetSettings
+from engine.values.conversations import ChatTurn
 from engine.values.errors import MendableError, NotPossible, StoreUnusable, TargetMissing
 from engine.values.events import Listener, TargetInfo, TargetsListed
 from engine.values.outlook import ExpectedSpeeds, MachineFigures
@@ -35,6 +37,7 @@ from engine.values.targets import (
     Suggestion,
     TargetRecord,
     TargetSource,
+    TemplateFacts,
 )
 
 _logger = logging.getLogger("slipstream.library")
@@ -135,6 +138,14 @@ class LibraryService:
             self._repository.add_target(starters.used)
         self._repository.change_target_options(path, options)
         self.report()
+
+    def templates(self, path: Path) -> TemplateFacts:
+        """Raises TargetMissing or TargetUnusable."""
+        return template_facts(path)
+
+    def preview_template(self, source: str, facts: TemplateFacts, turns: tuple[ChatTurn, ...]) -> str:
+        """Raises NotPossible."""
+        return preview(source, facts, turns)
 
     def estimate(self, path: Path, settings: TargetSettings) -> MemoryEstimate:
         """The user's own settings for the target fill the gaps in `settings`. Raises TargetMissing."""

@@ -53,6 +53,7 @@ class TargetAtHand:
     target: Target
     sampling: Callable[[], SamplingSettings]  # of chats that have none of their own
     passes: Callable[[], PassCosts | None]
+    template: str = ""  # of chats; empty: the target's own
 
 
 class Budget:
@@ -196,10 +197,14 @@ class SelfDistillation:
                 if stop.is_set():
                     return
                 exercises = repository.list_exercises(fingerprint, _NUM_PROMPTS, _MOST_ANSWERS)
-                yield from write_side_by_side(target, _tasks(target, exercises, sampling), _TIMES, stop, watch)
+                yield from write_side_by_side(
+                    target, _tasks(target, exercises, sampling, at_hand.template), _TIMES, stop, watch
+                )
             shipped = islice(shipped_exercises(repository.count_exercises(fingerprint)), len(shipped_prompts()))
             wanted = takewhile(lambda _: num_wanted > 0 and not stop.is_set(), shipped)
-            for exercise, reply in write_side_by_side(target, _tasks(target, wanted, sampling), 1, stop, watch):
+            for exercise, reply in write_side_by_side(
+                target, _tasks(target, wanted, sampling, at_hand.template), 1, stop, watch
+            ):
                 num_wanted -= len(reply.tokens)
                 yield exercise, reply
 
@@ -252,12 +257,14 @@ def _num_wanted(repository: Repository, settings: LearningSettings, pair: Finger
     return min(settings.self_distillation_tokens - read.num_tokens, _MOST_UNREAD) - read.num_unread
 
 
-def _tasks(target: ParallelTarget, exercises: Iterable[Exercise], usual: SamplingSettings) -> Iterator[Task[Exercise]]:
+def _tasks(
+    target: ParallelTarget, exercises: Iterable[Exercise], usual: SamplingSettings, template: str
+) -> Iterator[Task[Exercise]]:
     """Those that the target can be asked. At temperature 0 it would only repeat itself."""
     from engine.speculation.replies.prompt import PromptBuilder
     from engine.speculation.replies.side_by_side import Task
 
-    prompts = PromptBuilder(target)
+    prompts = PromptBuilder(target, template=template)
     for exercise in exercises:
         settings = exercise.sampling.over(ReplySettings(usual))
         sampling = replace(

@@ -19,7 +19,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig
 
 from engine.speculation.drafter.from_gguf import OF_LAYER, GgufWeights
-from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.chat.families import CHATML
 from engine.values.errors import DrafterUnusable, TargetUnsupported
 
 _SPACE = "Ġ"  # as byte-level BPE writes it

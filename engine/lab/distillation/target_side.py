@@ -63,7 +63,8 @@ class TargetSide:
         target = BatchTarget.load(path, name, TargetSettings(), lambda _progress: None, StopSignal())
         try:
             begin, end = map(self.vocabulary.text_of, (self.vocabulary.begin, self.vocabulary.end))
-            template = ChatTemplate(target.description.chat_template or usual_template(self.vocabulary), begin, end)
+            about = target.description
+            template = ChatTemplate(about.chat_template or usual_template(self.vocabulary, about.names), begin, end)
             invent(target, template, corpus, self._settings.conversations, self._settings.seed, on_progress)
         finally:
             target.close()

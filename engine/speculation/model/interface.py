@@ -139,6 +139,7 @@ class TargetDescription:
     num_gpu_layers: int = 0  # on graphics cards, its output counted as one
     num_layers: int = 0  # that could be there; 0: not known
     gpu: str = ""  # what the cards are called; empty where there are none
+    names: str = ""  # that its header and its file have for it, also of what it was tuned to
 
 
 class TokenizingVocabulary(Protocol):

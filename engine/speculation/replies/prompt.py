@@ -47,16 +47,18 @@ class Prompt:
 
 
 class PromptBuilder:
-    def __init__(self, target: PromptReader, see: Callable[[Picture], SeenPicture] | None = None) -> None:
-        """`see`: how the target reads a picture; None: it sees none. Raises TemplateFailed when the target's own
-        template cannot render a simple conversation."""
+    def __init__(
+        self, target: PromptReader, see: Callable[[Picture], SeenPicture] | None = None, template: str = ""
+    ) -> None:
+        """`see`: how the target reads a picture; None: it sees none. `template`: in place of the target's own. Raises
+        TemplateFailed when that cannot render a simple conversation."""
         vocabulary = target.vocabulary
         self._see = see
         self._filler = _filler(vocabulary)
         self._target = target
         self._words = LongTexts(target)
         self._template = ChatTemplate(
-            target.description.chat_template or usual_template(vocabulary),
+            template or target.description.chat_template or usual_template(vocabulary, target.description.names),
             begin=vocabulary.text_of(vocabulary.begin),
             end=vocabulary.text_of(vocabulary.end),
         )
@@ -64,6 +66,11 @@ class PromptBuilder:
         self._template.render(
             [ChatTurn(Role.USER, "Hello."), ChatTurn(Role.ASSISTANT, "Hi."), ChatTurn(Role.USER, "Bye.")]
         )
+
+    @property
+    def template(self) -> str:
+        """The source of the chat template in use."""
+        return self._template.source
 
     @property
     def tags(self) -> ThinkingTags | None:

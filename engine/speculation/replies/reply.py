@@ -79,15 +79,19 @@ class ReplyWriter:
     """Writes replies with one target, and reuses the tokens that the target holds from one reply to the next."""
 
     def __init__(
-        self, target: Target, speculation: Speculation | None = None, reopening: Reopening | None = None
+        self,
+        target: Target,
+        speculation: Speculation | None = None,
+        reopening: Reopening | None = None,
+        template: str = "",
     ) -> None:
-        """`speculation` None: plain decoding. `reopening` None: nothing that is read is kept on the disk. Raises
-        TemplateFailed if the target's chat template cannot be used."""
+        """`speculation` None: plain decoding. `reopening` None: nothing that is read is kept on the disk. `template`:
+        of chats, in place of the target's own. Raises TemplateFailed if that cannot be used."""
         self._target = target
         self._speculation = speculation
         self.sees_pictures = TargetFeature.PICTURES in target.features
         see = partial(seeing(target).see, stop=StopSignal()) if self.sees_pictures else None
-        self._prompts = PromptBuilder(target, see)
+        self._prompts = PromptBuilder(target, see, template)
         self._session = Session(target)
         self._reopening = reopening  # of what the user's chats are kept of
         # Of the user and of programs: what a program makes of its process is no matter of the user's.
@@ -105,6 +109,11 @@ class ReplyWriter:
     def calls_tools(self) -> bool:
         """True if the target knows how to call tools."""
         return self._prompts.tool_format is not None
+
+    @property
+    def template(self) -> str:
+        """The source of the chat template in use."""
+        return self._prompts.template
 
     def close(self) -> None:
         """No more replies are written, and loading a drafter is given up. The target stays open."""

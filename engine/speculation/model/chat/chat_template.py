@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.speculation.model.chat import template_apart, template_rendering
+from engine.speculation.model.chat.families import CHATML, FAMILIES, TEXT, family_of
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import Refused
 from engine.speculation.model.chat.thinking import NO_THINKING, ThinkingStyle, Written, thinking_of
@@ -17,23 +18,8 @@ from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.prompt_text import PromptText, num_pictures_in
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import TemplateExhausted, TemplateFailed
-from engine.values.sentences import Sentence, say, shortened
+from engine.values.sentences import Sentence, say, shortened, template
 from engine.values.tools import Tool, ToolCall, told_names
-
-# The template of models that bring none but know its marks, as in llama.cpp.
-CHATML = (
-    "{% for message in messages %}"
-    "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
-
-# That of others: they were not taught to answer, and go on with the text. A reply follows its prompt at once.
-TEXT = (
-    "{% for message in messages %}"
-    "{% if message['role'] != 'assistant' and not loop.first %}{{ '\n\n' }}{% endif %}{{ message['content'] }}"
-    "{% endfor %}"
-)
 
 # The starter's own. Templates that come with the app are rendered here, those of strangers in a process of their own.
 _STARTER = (
@@ -42,7 +28,7 @@ _STARTER = (
     "{% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-OURS = frozenset({CHATML, TEXT, _STARTER})
+OURS = frozenset({TEXT, _STARTER, *(each.source for each in FAMILIES)})
 
 # Characters that a template may write; tools count as said. The templates of seventy models write up to six for each
 # character that was said, sixty for each message, and some thousands in any case.
@@ -51,11 +37,15 @@ _LONGEST_SOURCE = 128_000  # characters: the longest of seventy has 17,000
 _PART = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a message may be a list of parts, each of a type
 _TOOLS = "tools"  # the name by which templates are told of them
 _MAX_REASON = 120  # characters of what a template says for itself
+CHOSEN_TEMPLATE = template(
+    "The chat template that you chose cannot be used ({reason}); choose another one on the model's page in the library."
+)
 
 
-def usual_template(vocabulary: Vocabulary) -> str:
-    """The template of a model that brings none."""
-    return CHATML if b"<|im_start|>" in vocabulary.pieces else TEXT
+def usual_template(vocabulary: Vocabulary, names: str) -> str:
+    """The template of a model that brings none. `names`: those that its file has for it."""
+    family = family_of(vocabulary.pieces, names)
+    return TEXT if family is None else family.source
 
 
 class ChatTemplate:
@@ -65,13 +55,13 @@ class ChatTemplate:
     def __init__(self, source: str | None, begin: str, end: str) -> None:
         """`begin` and `end`: the texts of the target's first and last special token ("" if it has none)."""
         self._tokens = {"bos_token": begin, "eos_token": end}
-        self._source = source or CHATML
-        self._reads_parts = bool(_PART.search(self._source))
-        if len(self._source) > _LONGEST_SOURCE:
+        self.source = source or CHATML
+        self._reads_parts = bool(_PART.search(self.source))
+        if len(self.source) > _LONGEST_SOURCE:
             raise _failed(say("it has more than {most:,} characters", most=_LONGEST_SOURCE))
-        if self._source not in OURS:
+        if self.source not in OURS:
             try:
-                template_apart.check(self._source)
+                template_apart.check(self.source)
             except Refused as error:
                 raise _failed(error.reason) from error
 
@@ -105,12 +95,12 @@ class ChatTemplate:
     def thinking(self, pieces: Sequence[bytes]) -> ThinkingStyle:
         """How the template treats thoughts, found by rendering small conversations within the time for one prompt.
         `pieces`: the tokens of the vocabulary."""
-        return thinking_of(self._source, self._patiently(), pieces)
+        return thinking_of(self.source, self._patiently(), pieces)
 
     @cached_property
     def tool_format(self) -> ToolFormat | None:
         """How the target calls tools, found in the same way; None: it cannot."""
-        return tool_format_of(self._patiently()) if _TOOLS in self._source else None
+        return tool_format_of(self._patiently()) if _TOOLS in self.source else None
 
     def _patiently(self) -> Written:
         """A function that renders small conversations, all within the patience for one prompt."""
@@ -149,9 +139,9 @@ class ChatTemplate:
     ) -> PromptText:
         known = {"messages": [*messages], "add_generation_prompt": begins, **self._tokens, **names}
         try:
-            if self._source in OURS:
-                return template_rendering.rendered(self._source, known, most)
-            return template_apart.rendered(self._source, known, most, patience)
+            if self.source in OURS:
+                return template_rendering.rendered(self.source, known, most)
+            return template_apart.rendered(self.source, known, most, patience)
         except Refused as error:
             raise _failed(error.reason, error.is_exhausted) from error
 

@@ -111,6 +111,24 @@ def read_header(path: Path) -> GgufHeader:
         ) from error
 
 
+def read_texts(path: Path, found: Scalar | ListOf | None) -> tuple[bytes, ...]:
+    """The texts of a list in the header of a file, for what the header has under its key; none if that is no such list.
+    Raises TargetUnusable."""
+    if not isinstance(found, ListOf) or found.items is not None:
+        return ()
+    with path.open("rb") as file:
+        file.seek(found.start)
+        data = file.read(found.num_bytes)
+    texts, at = [], 0
+    for _ in range(found.length):
+        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
+        if end > len(data):
+            raise TargetUnusable("{name} is damaged; download it again.", name=path.name)
+        texts.append(data[at + 8 : end])
+        at = end
+    return tuple(texts)
+
+
 def read_model(path: Path) -> GgufHeader:
     """The header of a model: that of its first part, with the tensors of all parts, whose places are within their own
     files. Raises TargetMissing or TargetUnusable."""

@@ -270,6 +270,7 @@ def describe(model: Any, context: Any, path: Path, name: str, settings: TargetSe
         num_gpu_layers=min(wanted, all_layers) if support.devices else 0,
         num_layers=all_layers,
         gpu=support.description,
+        names=" ".join((path.name, *(_header_text(model, f"general.{key}") for key in ("name", "finetune")))),
     )
 
 

@@ -41,6 +41,7 @@ NOT_TOLD = {
     "backend/chats/answering.py": "read by programs",
     "backend/chats/calling.py": "read by models",
     "backend/library/tuning/measuring.py": "read by models",
+    "speculation/model/chat/families.py": "read by models",
     "speculation/model/llama/passes.py": "read by models",
     "speculation/model/llama/preflight.py": "read by models",
     "storage/migrations": "SQL",

@@ -39,7 +39,14 @@ from engine.speculation.proposers.interface import Supplies
 from engine.speculation.proposers.recall import RecallProposer
 from engine.speculation.replies.reopening import UnkeptPart
 from engine.values.asked import Answered, Asked
-from engine.values.config import LearningSettings, PromptCacheSettings, ReplySettings, SamplingSettings, TargetSettings
+from engine.values.config import (
+    LearningSettings,
+    PromptCacheSettings,
+    ReplySettings,
+    SamplingSettings,
+    TargetOptions,
+    TargetSettings,
+)
 from engine.values.conversations import ConversationSummary, Role
 from engine.values.errors import (
     Cancelled,
@@ -234,7 +241,7 @@ def test_loading_tells_its_progress_in_whole_percents_and_remembers_the_target(d
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.name == "fake"
-    assert ready.target.notice == "This model has no chat template; ChatML is used, which may not suit it."
+    assert ready.target.notice == ("This model has no chat template; that of ChatML is used, whose marks it knows.")
     (record,) = desk.repository.list_targets()
     assert str(record.path) == path
 
@@ -246,6 +253,27 @@ def test_a_target_that_was_not_taught_to_answer_is_said_to(desk: Desk) -> None:
     (ready,) = desk.told(TargetReady)
     assert isinstance(ready, TargetReady)
     assert ready.target.notice == "This model has no chat template: it goes on with your text instead of answering it."
+    assert ready.target.completes
+
+
+def test_a_chat_template_that_the_user_chose_is_used_in_place_of_the_models_own(desk: Desk) -> None:
+    target = FakeTarget(chat_template="{{ messages[0].content }}!")
+    path = desk.add("fake", target)
+    desk.load(LoadOrder(path))
+    desk.repository.change_target_options(Path(path), TargetOptions(chat_template="Q: {{ messages[0].content }} A:"))
+    desk.load(LoadOrder(path))
+    desk.do(Send("Hi", None, GREEDY))
+    assert b"".join(PIECES[token] for token in target.held).startswith(b"Q: Hi A:")
+
+
+def test_a_chosen_chat_template_that_cannot_be_used_says_where_to_mend_it(desk: Desk) -> None:
+    path = desk.add("fake", FakeTarget())
+    desk.load(LoadOrder(path))
+    desk.repository.change_target_options(Path(path), TargetOptions(chat_template="{{ raise_exception('no') }}"))
+    with pytest.raises(
+        TemplateFailed, match=r"you chose cannot be used \(no\); choose another one on the model's page"
+    ):
+        desk.load(LoadOrder(path))
 
 
 def test_a_target_that_cannot_roll_back_is_said_to(desk: Desk) -> None:

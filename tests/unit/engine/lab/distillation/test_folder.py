@@ -14,7 +14,7 @@ from engine.lab.distillation.cut import Cut
 from engine.lab.distillation.folder import read_drafter, write_drafter
 from engine.speculation.drafter.checkpoint import load_drafter
 from engine.speculation.drafter.matrices import WeightForm
-from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.chat.families import CHATML
 from engine.values.errors import DrafterUnusable
 from tests.unit.engine.speculation.drafter.checkpoints import random_llama, reference_logits, save
 from tests.unit.engine.speculation.drafter.tokenizers_made import byte_level

@@ -18,7 +18,8 @@ from engine.lab.distillation.corpus import read_labels, read_lessons
 from engine.lab.distillation.invent import SEEDS, SHARES, SYSTEM_PROMPTS, invent
 from engine.lab.distillation.progress import InventProgress
 from engine.lab.distillation.work import write_whole
-from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.chat.families import CHATML
 from engine.values.errors import FileUnusable, MendableError, PromptTooLong, TemplateFailed
 from tests.fakes.parallel_target import FakeParallelTarget, babbles, surely
 from tests.fakes.target import END, PIECES

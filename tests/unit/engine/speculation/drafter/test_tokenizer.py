@@ -19,7 +19,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from engine.speculation.drafter.choice import built_in_source
 from engine.speculation.drafter.tokenizer import DrafterTokenizer, digest_of, model_of, tokenizer_of
-from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.chat.families import CHATML
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import DrafterUnusable
 from tests.unit.engine.speculation.drafter import tokenizers_made

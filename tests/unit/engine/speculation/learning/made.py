@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.speculation.drafter.tokenizer import DrafterTokenizer
 from engine.speculation.learning.samples import CorpusLesson, SampleMaker, spellings
-from engine.speculation.model.chat.chat_template import CHATML
+from engine.speculation.model.chat.families import CHATML
 from engine.speculation.model.interface import Vocabulary
 from engine.values.conversations import ChatTurn, Role
 from tests.unit.engine.speculation.drafter.checkpoints import random_llama, save

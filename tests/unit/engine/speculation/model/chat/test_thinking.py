@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.chat.families import CHATML
 from engine.speculation.model.chat.thinking import NO_THINKING, Past, ThinkingTags
 from engine.values.conversations import ChatTurn, Role
 from tests.fakes import thinking_templates as templates

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.speculation.model.chat.call_parsing import find_calls, find_untagged
-from engine.speculation.model.chat.chat_template import CHATML, ChatTemplate
+from engine.speculation.model.chat.chat_template import ChatTemplate
+from engine.speculation.model.chat.families import CHATML
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat, declared, is_deeper
 from engine.values.conversations import ChatTurn, Role
 from engine.values.tools import Tool, ToolCall
