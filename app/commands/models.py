@@ -60,7 +60,7 @@ def add_models(
     with stopped_by_ctrl_c() as stop, engine.open_library(EngineConfig(data_dir())) as library:
         added = library.add(tuple(paths), stop)
     for target in added.targets:
-        print(f"{target.name} is in the library.")
+        print(target.problem if target.head is not None else f"{target.name} is in the library.")
     if not added.targets:
         print("All of it is in the library already.")
     for reason in added.left_out:

@@ -30,11 +30,13 @@ def target_rows(targets: Sequence[LibraryTarget], in_use: str, words: str = "") 
 def target_row(target: LibraryTarget, is_in_use: bool = False) -> DrawnRow:
     can_draft = target.details is None or target.details.can_speculate
     tag, token = (Library.tr("In use"), "accent") if is_in_use else ("", "quiet")
-    no_drafts = [] if can_draft else [Library.tr("no speed-up")]
+    drafts = [] if can_draft else [Library.tr("no speed-up")]
+    if target.brings is not None:
+        drafts.append(Library.tr("brings its own drafter ({method})", method=target.brings))
     return DrawnRow(
         key=target.reference,
         title=target_title(target),
-        subtitle=target.problem or " · ".join([*_kinds(target), *no_drafts]),
+        subtitle=target.problem or " · ".join([*_kinds(target), *drafts]),
         tag=tag,
         tag_token=token,
         dimmed=bool(target.problem),
@@ -84,11 +86,15 @@ def hub_file_row(advice: FileAdvice) -> DrawnRow:
     file = advice.file
     parts = Hub.tr("%n parts", "", file.num_parts) if file.num_parts > 1 else ""
     sight = Hub.tr("sees pictures") if file.projector else ""
+    drafter = Hub.tr("brings its own drafter") if file.head else ""
+    drafter = Hub.tr("only a drafter, made for one model") if file.is_head else drafter
     fit = _RECOMMENDED[advice.fit] if advice.is_recommended else advice.fit.value
     how = Hub.tr("Estimated from the file's size and this computer's memory.")
     return DrawnRow(
         key=file,
-        title=" · ".join(filter(None, (file.quantization or file.name, size_words(file.download_bytes), parts, sight))),
+        title=" · ".join(
+            filter(None, (file.quantization or file.name, size_words(file.download_bytes), parts, sight, drafter))
+        ),
         subtitle=file.name,
         tag=Hub.tr("fast here, {fit}", fit=translate("Hub", fit)) if advice.is_fast else translate("Hub", fit),
         tag_token="accent" if advice.is_recommended and advice.fit is Fit.FITS else _TOKENS[advice.fit],

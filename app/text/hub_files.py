@@ -61,10 +61,14 @@ def advise(
     fits = {file: fit_of(file.download_bytes, memory, disk) for file in files}
     best: HubFile | None = None
     for wanted in (Fit.FITS, Fit.TIGHT):
-        ranked = [file for file in files if fits[file] is wanted and file.quantization.upper() in _PREFERRED]
+        ranked = [file for file in files if fits[file] is wanted and _is_proven(file)]
         best = best or min(ranked, key=lambda file: _PREFERRED.index(file.quantization.upper()), default=None)
     known = {each.quantization: each.speed for each in speeds}
     return tuple(FileAdvice(file, fits[file], file is best, known.get(file.quantization, 0.0)) for file in files)
+
+
+def _is_proven(file: HubFile) -> bool:
+    return file.quantization.upper() in _PREFERRED and not file.is_head
 
 
 def fit_of(size: int, memory: int, disk: int) -> Fit:

@@ -123,6 +123,9 @@ class LibraryTarget:
     tuned: TuneReport | None = None  # what was measured of it here, with this build of llama.cpp
     starter_quantization: str = ""  # of the starter, where it is not used as it was installed: the form it is used in
     sees_pictures: bool = False  # a projector is next to it
+    brings: HeadMethod | None = None  # how the drafter guesses that it brings along; None: it brings none
+    unfit_drafter: Told = ""  # why the one beside it does not draft for it, in a sentence, where it brings no other
+    head: HeadMethod | None = None  # it is nothing but such a drafter, and never loaded as a target
 
     @property
     def reference(self) -> str:
@@ -180,10 +183,11 @@ class MemoryEstimate:
     work: int  # buffers of a pass
     available: int  # free on this machine once the loaded target is closed
     gpu: GpuShare = GpuShare()
+    drafter: int = 0  # all that the drafter needs that it brings along
 
     @property
     def total(self) -> int:
-        return self.weights + self.context + self.work
+        return self.weights + self.context + self.work + self.drafter
 
     @property
     def on_machine(self) -> int:
@@ -217,10 +221,19 @@ class HubFile:
     num_parts: int = 1
     projector: str = field(default="", compare=False)  # the file with which it sees pictures; empty: none is known
     projector_bytes: int = field(default=0, compare=False)
+    head: str = field(default="", compare=False)  # the file of a drafter made for it; empty: none is known
+    head_bytes: int = field(default=0, compare=False)
+    is_head: bool = field(default=False, compare=False)  # it is such a drafter itself
 
     @property
     def download_bytes(self) -> int:
-        return self.size_bytes + self.projector_bytes
+        return self.size_bytes + self.projector_bytes + self.head_bytes
+
+    @property
+    def companions(self) -> tuple[HubFile, ...]:
+        """The files that come along with it."""
+        named = ((self.projector, self.projector_bytes), (self.head, self.head_bytes))
+        return tuple(HubFile(self.repository, name, size, "") for name, size in named if name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +258,7 @@ class Downloaded:
     """A model that is complete, verified, and in the library."""
 
     path: Path
-    problem: Told = ""  # why it will not see pictures, in a sentence, although others of it do
+    problem: Told = ""  # what did not come along with it, or why it is no model itself, in a sentence
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class DownloadRow(QFrame):
         self.resume_button.setText(self.tr("Retry") if state is DownloadState.FAILED else self.tr("Resume"))
         self.discard_button.setVisible(state in _RESTING or state is DownloadState.PAUSING)
         self.discard_button.setEnabled(state is not DownloadState.PAUSING)
-        self.use_button.setVisible(state is DownloadState.FINISHED)
+        self.use_button.setVisible(state is DownloadState.FINISHED and not download.file.is_head)
         self.dismiss_button.setVisible(state is DownloadState.FINISHED)
         for each in (self.pause_button, self.resume_button, self.discard_button, self.use_button):
             each.setAccessibleName(self.tr("{action}: {file}").format(action=each.text(), file=name))

@@ -200,7 +200,10 @@ class HubController(Controller):
             self._dialog.show_words(downloaded.problem)
         if not self._dialog.isVisible():
             words = self.tr("{file} is downloaded and in the library.").format(file=file.name)
-            self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
+            if file.is_head:
+                self._window.toasts.show_info(downloaded.problem)
+            else:
+                self._window.toasts.show_info(words, self.tr("Use it now"), partial(self._use, download))
 
     def _on_listed(self, downloads: tuple[tuple[HubFile, int], ...]) -> None:
         """Adds downloads that wait to be resumed. Those under way are left alone: more is known of them here."""

@@ -221,7 +221,9 @@ class LibraryController(Controller):
         new, left_out = added.targets, added.left_out
         if new:
             self.dialog.library.point_at(new[0].reference)
-        if len(new) == 1:
+        if len(new) == 1 and new[0].head is not None:
+            words = new[0].problem
+        elif len(new) == 1:
             words = self.tr("{name} is now in the library.").format(name=target_title(new[0]))
         elif new:
             words = self.tr("%n models were added.", "", len(new))

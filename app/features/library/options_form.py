@@ -78,11 +78,15 @@ class OptionsForm(QWidget):
 
     def show_estimate(self, estimate: MemoryEstimate) -> None:
         """Shows the memory that these settings need."""
-        parts = self.tr("{memory} ({weights} weights, {context} context, {work} work)").format(
+        words = self.tr("{memory} ({weights} weights, {context} context, {work} work)")
+        if estimate.drafter:
+            words = self.tr("{memory} ({weights} weights, {context} context, {work} work, {drafter} own drafter)")
+        parts = words.format(
             memory=memory_words(estimate),
             weights=size_words(estimate.weights),
             context=size_words(estimate.context),
             work=size_words(estimate.work),
+            drafter=size_words(estimate.drafter),
         )
         self.memory.setText(parts)
         restyle(self.memory, kind="warning" if estimate.is_too_much else "quiet")

@@ -91,7 +91,7 @@ class TargetDetailsView(ScrollingPage):
         before, self.target = self.target, target
         self.title.set_words(target_title(target))
         self.state.setText(_state(target, is_in_use))
-        restyle(self.state, kind="error" if target.problem else "quiet")
+        restyle(self.state, kind="error" if target.problem and target.head is None else "quiet")
         self.use_button.setEnabled(not target.problem and not is_in_use)
         self.use_button.setText(self.tr("In use") if is_in_use else self.tr("Use"))
         self.remove_button.setEnabled(not target.is_starter)
@@ -103,7 +103,7 @@ class TargetDetailsView(ScrollingPage):
         self.facts.setRowVisible(self._drafter_row, target.details is not None and target.details.can_speculate)
         self.show_drafter(target.options.drafter, self._choice if is_in_use else None)
         self.drafter_button.setVisible(is_in_use and self.facts.isRowVisible(self._drafter_row))
-        has_options = target.details is not None  # a target that cannot be read has none
+        has_options = target.details is not None and target.head is None  # one that cannot be read has none
         for part in (self.template_button, self.quantizations_button, self.line, self.form):
             part.setVisible(has_options)
         if is_another:
@@ -171,7 +171,8 @@ def _state(target: LibraryTarget, is_in_use: bool) -> str:
     about = target.details.speculation if target.details else ""
     answers = Library.tr("Loaded.") if is_in_use else ""
     sees = Library.tr("Sees pictures.") if target.sees_pictures else ""
-    return " ".join(filter(None, (answers, sees, about)))
+    brings = "" if target.brings is None else Library.tr("Brings its own drafter ({method}).", method=target.brings)
+    return " ".join(filter(None, (answers, sees, about, brings, target.unfit_drafter)))
 
 
 def _facts(target: LibraryTarget) -> dict[str, str]:

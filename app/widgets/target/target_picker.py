@@ -73,7 +73,7 @@ class TargetPicker(SearchedPopup):
         self._arrange()
 
     def set_targets(self, targets: tuple[LibraryTarget, ...]) -> None:
-        self._targets = targets
+        self._targets = tuple(target for target in targets if target.head is None)
         self._show_rows()
 
     def set_servers(self, servers: tuple[RemoteServer, ...], sightings: Mapping[str, Sighting]) -> None:

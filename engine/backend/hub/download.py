@@ -5,21 +5,22 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from huggingface_hub.hf_api import ModelInfo
 
 from engine.backend.hub.asking import check_room, explained, look_up, remote_file
 from engine.backend.hub.fetching import PROGRESS_S, ByteProgress, RemoteFile, check_stop, fetch_file
-from engine.backend.hub.search import file_sizes, with_projector
+from engine.backend.hub.search import file_sizes, with_companions
 from engine.backend.library.saved_downloads import SavedDownloads
 from engine.speculation.model.files.model_files import part_names
 from engine.values.errors import FetchFailed
-from engine.values.sentences import say
+from engine.values.sentences import say, template
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import Downloading, HubFile
 
+_WITHOUT_SIGHT = template("{name} is downloaded, but the file it needs to see pictures is not. {reason}")
+_WITHOUT_DRAFTER = template("{name} is downloaded, but the drafter made for it is not. {reason}")
 _SPEED_S = 5.0  # the speed is an average of these
 
 OnProgress = Callable[[Downloading], object]
@@ -30,11 +31,11 @@ def download_target(
     saved: SavedDownloads,
     stop: StopSignal,
     on_progress: OnProgress,
-    on_not_seeing: Callable[[str], None] | None = None,
+    on_missing: Callable[[str], None] | None = None,
 ) -> Path:
     """Returns where the model, or its first part, is. An unfinished download stays on the disk until it is resumed or
-    discarded. `on_not_seeing` gets a sentence if the model's projector cannot be fetched; without it no projector is
-    wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
+    discarded. `on_missing` gets a sentence for each of the model's companions that cannot be fetched, such as its
+    projector; without it none is wanted. Raises FetchFailed, and Cancelled when `stop` is set."""
     check_stop(stop)
     path = saved.path_of(file)
     with explained(file.repository, say("another model")), saved.locked(file):
@@ -45,30 +46,27 @@ def download_target(
             saved.remove_empty(path.parent)
             raise
         check_stop(stop)
-        if on_not_seeing is not None:
-            file = with_projector(file, file_sizes(info))
+        if on_missing is not None:
+            file = with_companions(file, file_sizes(info))
         saved.remove_other_versions(path, {each.part_name for each in files})
         path.parent.mkdir(parents=True, exist_ok=True)
         total = sum(each.size for each in files)
         check_room(path.parent, total - saved.num_bytes(path))
-        if len(files) > 1 or not _is_there(path, total) or not _has_projector(file, saved):  # else it is only checked
+        is_alone = not all(_is_there(saved.path_of(each), each.size_bytes) for each in file.companions)
+        if len(files) > 1 or not _is_there(path, total) or is_alone:  # else it is only checked
             saved.note(file)
         speed = _Speed()
         progress = ByteProgress(lambda size: on_progress(Downloading(size, file.download_bytes, speed.at(size))))
         for each in files:
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)
-        if on_not_seeing is not None and file.projector:
-            try:
-                _fetch_projector(file, saved, info, stop, progress)
-            except FetchFailed as error:
-                on_not_seeing(
-                    say(
-                        "{name} is downloaded, but the file it needs to see pictures is not. {reason}",
-                        name=path.name,
-                        reason=error.sentence,
-                    )
-                )
+        if on_missing is not None:
+            for companion in file.companions:
+                try:
+                    _fetch_companion(companion, saved, info, stop, progress)
+                except FetchFailed as error:
+                    without = _WITHOUT_SIGHT if companion.name == file.projector else _WITHOUT_DRAFTER
+                    on_missing(say(without, name=path.name, reason=error.sentence))
         saved.finish(file)
     return path
 
@@ -77,21 +75,14 @@ def _is_there(path: Path, size: int) -> bool:
     return path.exists() and path.stat().st_size == size
 
 
-def _has_projector(file: HubFile, saved: SavedDownloads) -> bool:
-    """True also if it needs none."""
-    path = saved.path_of(replace(file, name=file.projector)) if file.projector else None
-    return path is None or _is_there(path, file.projector_bytes)
-
-
-def _fetch_projector(
-    file: HubFile, saved: SavedDownloads, info: ModelInfo, stop: StopSignal, progress: ByteProgress
+def _fetch_companion(
+    companion: HubFile, saved: SavedDownloads, info: ModelInfo, stop: StopSignal, progress: ByteProgress
 ) -> None:
     """Raises FetchFailed and Cancelled."""
-    projector = HubFile(file.repository, file.projector, file.projector_bytes, "")
-    path = saved.path_of(projector)
-    with explained(file.repository, say("another model")), saved.locked(projector):
-        check_room(path.parent, projector.size_bytes - saved.num_bytes(path))
-        for each in _remote_files(projector, path, info):
+    path = saved.path_of(companion)
+    with explained(companion.repository, say("another model")), saved.locked(companion):
+        check_room(path.parent, companion.size_bytes - saved.num_bytes(path))
+        for each in _remote_files(companion, path, info):
             saved.remove_other_versions(path, {each.part_name})
             fetch_file(each, path.parent, stop, progress.note)
             progress.end(each.size)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from engine.speculation.drafter.choice import downloaded_file, fetched_folder, hub_file, is_fetched
 from engine.values.errors import FetchFailed
 from engine.values.requests import NEVER, ignore
+from engine.values.sentences import together
 from engine.values.stop_signal import StopSignal
 from engine.values.targets import Downloaded, Downloading, HubFile
 
@@ -32,14 +33,16 @@ class ModelFetcher:
     def fetch(
         self, file: HubFile, stop: StopSignal = NEVER, progress: Callable[[Downloading], object] = ignore
     ) -> Downloaded:
-        """Downloads a model with its projector. What is there when it is stopped stays, and the next call resumes.
-        Raises FetchFailed and Cancelled."""
+        """Downloads a model with its projector and the drafter made for it. What is there when it is stopped stays, and
+        the next call resumes. Raises FetchFailed and Cancelled."""
         from engine.backend.hub.download import download_target
 
         library, problems = self._library(), list[str]()
         path = download_target(file, self._saved, stop, progress, problems.append)
         library.take_in(path)
-        return Downloaded(path, " ".join(problems))
+        if file.is_head:
+            problems.append(library.problem_of(path))
+        return Downloaded(path, together(*problems))
 
 
 @dataclass(frozen=True)

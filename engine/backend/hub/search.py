@@ -17,6 +17,7 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # type:
 from engine.backend.hub.asking import answered, endpoint, explained, look_up, no_hub
 from engine.speculation.drafter.choice import is_hub_name
 from engine.speculation.model.files.model_files import is_gguf, no_model, part_names, part_of, quantization_in
+from engine.speculation.model.files.pairing import head_among, method_in
 from engine.speculation.model.files.projectors import projector_among
 from engine.values.errors import FetchFailed
 from engine.values.sentences import say
@@ -36,7 +37,8 @@ def search_models(words: str) -> tuple[HubModel, ...]:
 
 
 def list_files(repository: str) -> tuple[HubFile, ...]:
-    """The models in a repository, smallest first; without what only adds to one. Raises FetchFailed."""
+    """The models in a repository, smallest first; without what only adds to one, except where there are only drafters
+    made for models elsewhere. Raises FetchFailed."""
     if not is_hub_name(repository):
         raise FetchFailed(
             "“{repository}” is not a name on the hub; it must have the form owner/name.", repository=repository
@@ -65,13 +67,21 @@ def find_file(file: HubFile) -> HubFile | None:
 def _files(repository: str, info: ModelInfo) -> list[HubFile]:
     sizes = file_sizes(info)
     files = [file for name in sizes if (file := _file(repository, name, sizes)) is not None]
-    return [with_projector(file, sizes) for file in files]
+    models = [file for file in files if not file.is_head]
+    return [with_companions(file, sizes) for file in models] or files
 
 
-def with_projector(file: HubFile, sizes: Mapping[str, int]) -> HubFile:
-    """Adds the projector that belongs to the file. `sizes`: all files of its repository, in bytes; 0 if unknown."""
-    name = projector_among((name for name, size in sizes.items() if size), file.name)
-    return file if name is None else replace(file, projector=name, projector_bytes=sizes[name])
+def with_companions(file: HubFile, sizes: Mapping[str, int]) -> HubFile:
+    """Adds the projector and the drafter that belong to the file. `sizes`: all files of its repository, in bytes; 0 if
+    unknown."""
+    if file.is_head:
+        return file
+    names = [name for name, size in sizes.items() if size]
+    if (projector := projector_among(names, file.name)) is not None:
+        file = replace(file, projector=projector, projector_bytes=sizes[projector])
+    if (head := head_among(names, file.name)) is not None:
+        file = replace(file, head=head, head_bytes=sizes[head])
+    return file
 
 
 def file_sizes(info: ModelInfo) -> dict[str, int]:
@@ -128,4 +138,5 @@ def _file(repository: str, name: str, sizes: dict[str, int]) -> HubFile | None:
     if not all(sizes.get(each) for each in parts):
         return None
     quantization = quantization_in(path.name) or quantization_in(f"{path.parent.name}.gguf")
-    return HubFile(repository, name, sum(sizes[each] for each in parts), quantization, num_parts)
+    is_head = method_in(path.name) is not None
+    return HubFile(repository, name, sum(sizes[each] for each in parts), quantization, num_parts, is_head=is_head)

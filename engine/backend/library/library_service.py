@@ -15,6 +15,7 @@ from engine.backend.storage import Repository
 from engine.speculation.model.files.estimate import estimate
 from engine.speculation.model.files.facts import TargetFacts, encode, facts_of
 from engine.speculation.model.files.model_files import is_gguf, model_name, part_paths
+from engine.speculation.model.files.pairing import Brought, brought_by, head_method, is_wanted
 from engine.speculation.model.files.projectors import is_needed, projector_of
 from engine.speculation.model.files.sources import file_source, starter_in_use, starter_source
 from engine.speculation.model.files.templates import preview, template_facts
@@ -77,7 +78,8 @@ class LibraryService:
         records = self._repository.list_targets()
         if starters is not None:
             records = tuple(record for record in records if record.path != starters.unused)
-        listed = [self._listed(record, starters, reports) for record in records]
+        heads = tuple(record.path for record in records if head_method(record.path) is not None)
+        listed = [self._listed(record, starters, reports, heads) for record in records]
         return tuple(sorted(listed, key=lambda target: not target.is_starter))
 
     def add(self, paths: tuple[Path, ...], stop: StopSignal = NEVER) -> Added:
@@ -93,7 +95,7 @@ class LibraryService:
             except TargetMissing as error:
                 left_out.append(str(error))
                 continue
-            if facts.problem:
+            if facts.problem and facts.head is None:  # a drafter drafts for its model from the library, too
                 left_out.append(facts.problem)
                 continue
             num_sound += 1
@@ -114,16 +116,22 @@ class LibraryService:
         self._repository.add_target(file_source(path))
         self.report()
 
+    def problem_of(self, path: Path) -> str:
+        """Why a file cannot be loaded as a target, in a sentence; empty if it can. Raises TargetMissing."""
+        return self._look_at(path)[0].problem
+
     def remove(self, path: Path, delete_file: bool = False) -> None:
         """Takes a target out of the library. Raises NotPossible."""
         starters = self._starters()
         if starters is not None and path == starters.used.path:
             raise NotPossible("The starter model belongs to Slipstream and stays in the list.")
         if delete_file:
-            projector = projector_of(path)
+            projector, head = projector_of(path), brought_by(path).file
             self._delete(path)
             if projector is not None and self._downloads.holds(projector) and not is_needed(projector):
                 projector.unlink(missing_ok=True)
+            if head is not None and self._downloads.holds(head) and not is_wanted(head):
+                head.unlink(missing_ok=True)
             self._downloads.remove_empty(path.parent)
         self._repository.remove_target(path)
         self.report()
@@ -152,7 +160,8 @@ class LibraryService:
         facts, record = self._look_at(path)
         settings = settings.filled_up(record.options.settings) if record else settings
         support = self._gpu_support()
-        return estimate(facts, settings, support, self._loaded_estimate(support), self._room_for_drafter(path))
+        reserved = self._room_for_drafter(path)
+        return estimate(facts, settings, support, self._loaded_estimate(support), reserved, self._head_of(path))
 
     def quantization_speeds(self, files: Sequence[HubFile]) -> tuple[QuantizationSpeed, ...]:
         """Speeds of the quantizations of one model on the hub, fastest here first; empty where nothing like it was
@@ -186,6 +195,14 @@ class LibraryService:
                 size = each.read_share * each.file.size_bytes
                 found.append(expect(each.name, size, measured, step_s, Pair.SMALL, each))
         return ExpectedSpeeds(tuple(each for each in found if each is not None), step_s)
+
+    def _head_of(self, path: Path) -> TargetFacts | None:
+        """The facts of the drafter that a target brings along in a file of its own; None if there is none."""
+        head = brought_by(path, [record.path for record in self._repository.list_targets()]).file
+        try:
+            return None if head is None else self._look_at(head)[0]
+        except TargetMissing:
+            return None
 
     def _measured(self) -> tuple[MeasuredPasses, ...]:
         """Passes of targets and of their quantizations, on this machine with this build."""
@@ -236,14 +253,21 @@ class LibraryService:
             return None
 
     def _listed(
-        self, record: TargetRecord, starters: _Starters | None, reports: Mapping[str, TuneReport]
+        self,
+        record: TargetRecord,
+        starters: _Starters | None,
+        reports: Mapping[str, TuneReport],
+        heads: Sequence[Path],
     ) -> LibraryTarget:
         is_starter = starters is not None and record.path == starters.used.path
+        head = None
         try:
             facts, record = self._look_again(record)
             size_bytes, details, problem = facts.stamp.size_bytes, facts.details, facts.problem
+            head = facts.head
         except TargetMissing as error:
             size_bytes, details, problem = record.size_bytes, None, str(error)
+        brought = Brought() if problem else brought_by(record.path, heads)
         return LibraryTarget(
             name=record.name,
             path=record.path,
@@ -259,6 +283,9 @@ class LibraryService:
             if is_starter and details and starters and starters.unused
             else "",
             sees_pictures=not problem and projector_of(record.path) is not None,
+            brings=None if brought.head is None else brought.head.method,
+            unfit_drafter=brought.problem,
+            head=head,
         )
 
     def _look_at(self, path: Path) -> tuple[TargetFacts, TargetRecord | None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -90,8 +89,8 @@ class SavedDownloads:
                 for found in _pieces_of(path):
                     if found != path or file.num_parts > 1:
                         found.unlink(missing_ok=True)
-                if file.projector:
-                    self.remove_other_versions(self.path_of(replace(file, name=file.projector)), set())
+                for companion in file.companions:
+                    self.remove_other_versions(self.path_of(companion), set())
                 _note(path).unlink(missing_ok=True)
         except OSError as error:
             raise FetchFailed(

@@ -12,6 +12,7 @@ from engine.values.targets import (
     DeviceKind,
     GpuShare,
     GpuSupport,
+    HeadMethod,
     HubFile,
     LibraryTarget,
     MemoryEstimate,
@@ -56,6 +57,17 @@ MAMBA = LibraryTarget(
 )
 GONE = LibraryTarget(
     "gone", Path("/usb/gone.gguf"), 2_000_000_000, USED, False, None, "The file is gone; plug it in.", TargetOptions()
+)
+HEAD = LibraryTarget(
+    "eagle3-qwen2.5-7b",
+    Path("/models/eagle3-qwen2.5-7b.gguf"),
+    400_000_000,
+    None,
+    False,
+    details("eagle3", 0, False),
+    "It is a drafter made for one model.",
+    TargetOptions(),
+    head=HeadMethod.EAGLE3,
 )
 TARGETS = (STARTER_TARGET, QWEN, MAMBA, GONE)
 SMALL = MemoryEstimate(4_000_000_000, 500_000_000, 100_000_000, 10_000_000_000)

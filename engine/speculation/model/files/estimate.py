@@ -40,10 +40,11 @@ def estimate(
     support: GpuSupport = _CPU_ONLY,
     loaded: MemoryEstimate | None = None,
     reserved_bytes: int = 0,
+    head: TargetFacts | None = None,
 ) -> MemoryEstimate:
     """The estimate. `loaded`: that of the target in use, whose memory is free when another one is loaded.
     `reserved_bytes` of the cards are left to what drafts, except where all of the target fits without that: a layer on
-    the processor costs it more than a drafter there."""
+    the processor costs it more than a drafter there. `head`: the file of the drafter that the target brings along."""
     size = -(-context_size(facts, settings) // _STEP) * _STEP
     memory = facts.memory
     context = 0 if memory is None else memory.token_bytes * size + _states(memory, facts.stamp.size_bytes)
@@ -60,7 +61,18 @@ def estimate(
         work=work,
         available=free_memory() + (0 if loaded is None else min(loaded.on_machine, _own_memory())),
         gpu=share,
+        drafter=_drafter(facts, head, size),
     )
+
+
+def _drafter(facts: TargetFacts, head: TargetFacts | None, size: int) -> int:
+    """The bytes of a drafter that is brought along: of its weights, a context as long as the target's, and a pass.
+    Layers of the target's own are part of its weights and context."""
+    if facts.own_layers and facts.memory is not None:
+        return _work_inside(facts.memory, size)
+    if head is None or head.memory is None:
+        return 0
+    return head.stamp.size_bytes + head.memory.token_bytes * size + _work_inside(head.memory, size)
 
 
 def fitting_beside(

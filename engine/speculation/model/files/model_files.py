@@ -63,6 +63,12 @@ def quantization_in(name: str) -> str:
     return found[-1].upper().replace("FP16", "F16").replace("FP32", "F32") if found else ""
 
 
+def bits_of(name: str) -> int:
+    """The bits for each weight that its quantization names; 0 if it has none."""
+    number = re.search(r"\d+", quantization_in(name))
+    return int(number[0]) if number else 0
+
+
 def without_quantization(stem: str) -> str:
     """A name without the quantization that it ends in; the whole of it if there is nothing before that."""
     found = [match for match in _QUANTIZATION.finditer(stem) if match.end() == len(stem)]

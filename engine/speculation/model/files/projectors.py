@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import takewhile
 from pathlib import Path, PurePath, PurePosixPath
 
 from engine.speculation.model.files.gguf_header import GgufHeader, read_header
-from engine.speculation.model.files.model_files import (
-    is_gguf,
-    model_name,
-    no_model,
-    part_of,
-    quantization_in,
-    without_quantization,
-)
+from engine.speculation.model.files.model_files import is_gguf, no_model, quantization_in
+from engine.speculation.model.files.neighbours import files_beside, likeness, words_of
+from engine.speculation.model.files.pairing import head_method
 from engine.values.errors import MendableError
 
 _PEEKED = 4096  # bytes, in which a header says what it is of
 _CLIP = b"general.architecture" + (8).to_bytes(4, "little") + (4).to_bytes(8, "little") + b"clip"
-_MOST_ENTRIES = 5000  # of a folder
 _FORMS = ("F16", "BF16", "Q8_0", "F32")  # best first; all are exact enough, and run everywhere
-_NO_WORDS = {"mmproj", "model", "ggml", "gguf", "vision", "clip", ""}
 # Kinds of old files, in which the width is that of something else.
 _OF_OTHER_WIDTH = ("mlp", "mlp_norm", "ldp", "ldpv2", "resampler", "adapter")
 
 
 def projector_of(path: Path) -> Path | None:
     """The projector with which this model sees; None if there is none next to it, or it is unclear whose it is."""
-    files = _files_in(path.parent, path)
-    above = path.parent.parent
-    if "--" in above.name:  # a repository of the hub, with a folder for each quantization of the model
-        files += _files_in(above, path)
+    files = files_beside(path)
     projectors = [file for file in files if _is_projector(file)]
     if not projectors:
         return None
-    models = {_words(file) for file in (path, *files) if file not in projectors and not no_model(file.name)}
-    own, width = _words(path), _width(path)
+    models = {words_of(file) for file in (path, *files) if file not in projectors and not is_no_model(file)}
+    own, width = words_of(path), _width(path)
 
     def fits(projector: Path) -> bool:
-        likeness = _likeness(projector, own)
-        is_likest = likeness > 0 and all(_likeness(projector, other) <= likeness for other in models)
+        alike = likeness(projector, own)
+        is_likest = alike > 0 and all(likeness(projector, other) <= alike for other in models)
         return (is_likest or len(models) == 1) and _width_of(projector) in (0, width)
 
     return min(filter(fits, projectors), key=lambda file: _rank(file, own), default=None)
@@ -51,12 +38,16 @@ def projector_of(path: Path) -> Path | None:
 
 def is_needed(projector: Path) -> bool:
     """True if models are left in its folder, or below."""
-    return any(not no_model(file.name) and not _is_projector(file) for file in projector.parent.rglob("*.gguf"))
+    return any(not is_no_model(file) and not _is_projector(file) for file in projector.parent.rglob("*.gguf"))
+
+
+def is_no_model(path: Path) -> bool:
+    return bool(no_model(path.name)) or head_method(path) is not None
 
 
 def projector_among(names: Iterable[str], model: str) -> str | None:
     """The projector for a model of a repository, among the files of that; both are names with folders."""
-    own, folders = _words(PurePosixPath(model)), (PurePosixPath("."), PurePosixPath(model).parent)
+    own, folders = words_of(PurePosixPath(model)), (PurePosixPath("."), PurePosixPath(model).parent)
     paths = [path for path in map(PurePosixPath, names) if path.parent in folders]
     projectors = [path for path in paths if is_gguf(path.name) and "mmproj" in path.name.lower()]
     found = min(projectors, key=lambda path: _rank(path, own), default=None)
@@ -66,21 +57,7 @@ def projector_among(names: Iterable[str], model: str) -> str | None:
 def _rank(projector: PurePath, model: tuple[str, ...]) -> tuple[int, int, str]:
     """A key that sorts the best for a model first: by its name, then by its quantization."""
     form = quantization_in(projector.name)
-    return -_likeness(projector, model), _FORMS.index(form) if form in _FORMS else len(_FORMS), projector.name
-
-
-def _files_in(folder: Path, path: Path) -> list[Path]:
-    """Model files, or their first parts, without the model at this path."""
-    files = []
-    try:
-        with os.scandir(folder) as entries:
-            for _, entry in zip(range(_MOST_ENTRIES), entries, strict=False):
-                file = folder / entry.name
-                if is_gguf(entry.name) and part_of(entry.name)[0] == 1 and model_name(file) != model_name(path):
-                    files.append(file)
-    except OSError:
-        return []
-    return sorted(files)
+    return -likeness(projector, model), _FORMS.index(form) if form in _FORMS else len(_FORMS), projector.name
 
 
 def _is_projector(path: Path) -> bool:
@@ -117,14 +94,3 @@ def _header(path: Path) -> GgufHeader | None:
         return read_header(path)
     except MendableError:
         return None
-
-
-def _words(path: PurePath) -> tuple[str, ...]:
-    """The words of its name, without those that all such names have."""
-    words = re.split(r"[^a-z0-9]+", without_quantization(model_name(path)).lower())
-    return tuple(word for word in words if word not in _NO_WORDS)
-
-
-def _likeness(projector: PurePath, model: tuple[str, ...]) -> int:
-    """The number of words that both names begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(_words(projector), model, strict=False)))

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.models.target_rows import hub_file_row, target_row, target_rows
-from app.text.hub_files import FileAdvice, Fit
-from tests.unit.app.library_samples import GONE, MAMBA, Q4, QWEN, STARTER_TARGET, TARGETS
+from app.text.hub_files import FileAdvice, Fit, advise
+from engine.values.targets import HeadMethod
+from tests.unit.app.library_samples import GONE, HEAD, MAMBA, Q4, QWEN, STARTER_TARGET, TARGETS
 
 
 def test_a_row_tells_size_quantization_and_architecture() -> None:
@@ -23,6 +26,21 @@ def test_what_cannot_be_drafted_for_is_marked() -> None:
     row = target_row(MAMBA)
     assert row.subtitle.endswith("no speed-up")
     assert "It cannot take back what it has read." in row.tooltip
+
+
+def test_who_brings_a_drafter_says_so_and_how_it_guesses() -> None:
+    row = target_row(replace(QWEN, brings=HeadMethod.DFLASH))
+    assert row.subtitle == "4.7 GB · Q4_K_M · qwen2 · 7.6B · brings its own drafter (DFlash)"
+    assert target_row(HEAD).dimmed
+    assert target_row(HEAD).subtitle == "It is a drafter made for one model."
+
+
+def test_a_file_of_the_hub_counts_its_drafter_in() -> None:
+    row = hub_file_row(FileAdvice(replace(Q4, head="eagle3.gguf", head_bytes=500_000_000), Fit.FITS))
+    assert row.title == "Q4_K_M · 4.5 GB · brings its own drafter"
+    row = hub_file_row(FileAdvice(replace(Q4, is_head=True), Fit.FITS))
+    assert row.title == "Q4_K_M · 4.0 GB · only a drafter, made for one model"
+    assert [each.is_recommended for each in advise([replace(Q4, is_head=True)], 1 << 40, 1 << 40)] == [False]
 
 
 def test_words_find_names_kinds_and_sizes() -> None:

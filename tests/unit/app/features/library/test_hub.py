@@ -242,6 +242,15 @@ def test_the_end_is_told_in_the_window_while_the_library_is_closed(qtbot: QtBot,
         QTest.mouseClick(toast.action_button, Qt.MouseButton.LeftButton)
 
 
+def test_a_drafter_alone_is_fetched_for_its_model_and_not_used_itself(desk: Desk) -> None:
+    desk.page.download_requested.emit(replace(Q4, is_head=True))
+    desk.dialog.close()
+    desk.fetching.answer(Downloaded(PATH, "It is a drafter made for one model."))
+    (toast,) = desk.window.toasts.shown
+    assert (toast.words.text(), toast.action_button) == ("It is a drafter made for one model.", None)
+    assert not desk.row.use_button.isVisibleTo(desk.row)
+
+
 def test_the_best_suggestion_is_the_first_and_one_key_or_click_from_its_download(desk: Desk) -> None:
     view = desk.page.suggestions
     desk.suggest(SUGGESTIONS)

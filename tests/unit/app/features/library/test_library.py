@@ -21,11 +21,11 @@ from engine.backend.library.library_service import LibraryService
 from engine.values.drafters import DrafterChoice
 from engine.values.errors import Cancelled
 from engine.values.events import DrafterChosen, Event, TargetInfo, TargetReady, TargetsListed
-from engine.values.targets import Added, LibraryTarget, LoadOrder, MemoryEstimate
+from engine.values.targets import Added, HeadMethod, LibraryTarget, LoadOrder, MemoryEstimate
 from tests.fakes.bridge import Asked, FakeBridge
 from tests.fakes.chats import Chats
 from tests.unit.app.drafter_samples import CHOICE
-from tests.unit.app.library_samples import GONE, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
+from tests.unit.app.library_samples import GONE, HEAD, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
 
 FOR_ALL = TargetSettings(threads=3)
 QWEN_SETTINGS = TargetSettings(context_size=16_384, threads=3)
@@ -350,6 +350,28 @@ def test_the_file_of_the_model_in_use_is_not_deleted(desk: Desk) -> None:
     assert not box.isEnabled()
     desk.answer("Remove")
     assert desk.asked(desk.service.remove) == [(MAMBA.path, False)]
+
+
+def test_a_drafter_made_for_one_model_says_what_it_is_and_cannot_be_used(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    desk.dialog.dropped.emit((HEAD.path,))
+    desk.add(Added((HEAD,), ()), (*TARGETS, replace(QWEN, brings=HEAD.head), HEAD))
+    assert desk.dialog.words.text() == "It is a drafter made for one model."
+    details = desk.dialog.library.details
+    desk.dialog.library.view.point_at(HEAD.reference)
+    assert (details.state.text(), details.state.property("kind")) == (HEAD.problem, "quiet")
+    assert not details.use_button.isEnabled()
+    assert details.remove_button.isEnabled()
+    assert not details.form.isVisibleTo(details)
+
+
+def test_the_page_of_a_model_names_the_drafter_that_it_brings_or_why_it_is_not_used(desk: Desk) -> None:
+    desk.window.library_action.trigger()
+    details = desk.dialog.library.details
+    desk.tell(TargetsListed((replace(QWEN, brings=HeadMethod.EAGLE3),)))
+    assert details.state.text() == "It is drafted for. Brings its own drafter (EAGLE-3)."
+    desk.tell(TargetsListed((replace(QWEN, unfit_drafter="eagle3.gguf is cut short."),)))
+    assert details.state.text() == "It is drafted for. eagle3.gguf is cut short."
 
 
 def test_a_file_that_is_gone_can_be_removed_but_not_used(desk: Desk) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -109,5 +111,7 @@ def test_memory_is_told_in_parts_and_warned_of(form: OptionsForm) -> None:
     form.show_estimate(SMALL)
     assert form.memory.text().endswith("(4.0 GB weights, 500 MB context, 100 MB work)")
     assert form.memory.property("kind") == "quiet"
+    form.show_estimate(replace(SMALL, drafter=400_000_000))
+    assert form.memory.text().endswith("(4.0 GB weights, 500 MB context, 100 MB work, 400 MB own drafter)")
     form.show_estimate(LARGE)
     assert form.memory.property("kind") == "warning"

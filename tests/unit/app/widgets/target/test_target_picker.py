@@ -9,7 +9,7 @@ from app.models.server_rows import ServerKey, Sighting
 from app.theme import ThemeKeeper
 from app.widgets.target.target_bar import TargetBar
 from app.widgets.target.target_picker import NO_MODELS, ONLY_STARTER, TargetPicker
-from tests.unit.app.library_samples import LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
+from tests.unit.app.library_samples import HEAD, LARGE, MAMBA, QWEN, SMALL, STARTER_TARGET, TARGETS
 from tests.unit.app.server_samples import AGREED, DESK
 
 
@@ -36,6 +36,12 @@ def test_the_name_opens_it_at_the_model_in_use(picker: TargetPicker) -> None:
     assert picker.isVisible()
     assert picker.search.hasFocus()
     assert picker.view.current_key == STARTER_TARGET.reference
+
+
+def test_a_drafter_made_for_one_model_is_not_offered(picker: TargetPicker) -> None:
+    num_rows = picker.view.rows.rowCount()
+    picker.set_targets((*TARGETS, HEAD))
+    assert picker.view.rows.rowCount() == num_rows
 
 
 def test_words_and_arrows_and_enter_choose(qtbot: QtBot, picker: TargetPicker) -> None:

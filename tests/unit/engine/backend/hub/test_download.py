@@ -132,13 +132,70 @@ def test_what_lets_a_model_see_is_counted_in_and_comes_along(name: str, hub: Fak
     assert len(hub.ranges(SIGHT)) == 1
 
 
-def test_a_model_that_cannot_get_it_is_there_all_the_same(hub: FakeHub, kept: SavedDownloads) -> None:
-    hub.models[NAME][SIGHT] = b"GGUF" + bytes(30_000)
-    hub.cut_after[SIGHT] = [0] * 5
+HEAD = "eagle3-tiny-Q4_0.gguf"
+
+
+@pytest.mark.parametrize(
+    ("others", "wanted"),
+    [
+        ((), HEAD),
+        (("eagle3-tiny-BF16.gguf", "eagle3-other-Q4_K_M.gguf"), HEAD),
+        (("eagle3-tiny-Q2_K.gguf", "dspark-any.gguf", "tiny-dflash.gguf"), "dspark-any.gguf"),
+        (("mtp-tiny-Q4_0.gguf", "dspark-tiny-Q4_0.gguf"), "mtp-tiny-Q4_0.gguf"),
+        (("elsewhere/mtp-tiny-Q4_0.gguf",), HEAD),
+    ],
+)
+def test_the_drafter_made_for_a_model_is_counted_in_and_comes_along(
+    others: tuple[str, ...], wanted: str, hub: FakeHub, kept: SavedDownloads
+) -> None:
+    hub.models[NAME] |= {SIGHT: bytes(900), **{name: b"GGUF" + bytes(20_000) for name in (HEAD, *others)}}
+    assert [file.name for file in list_files(NAME)] == [ONE, BIG], "none is offered as a model"
+    file = file_named(ONE)
+    assert (file.head, file.download_bytes - file.size_bytes) == (wanted, 20_904)
+    path, sizes, problems = see(file, kept)
+    assert path.with_name(wanted).read_bytes() == hub.models[NAME][wanted]
+    assert {each.name for each in path.parent.iterdir()} == {ONE, SIGHT, wanted}
+    assert sizes == sorted(sizes)
+    assert (sizes[-1], problems) == (file.download_bytes, [])
+
+
+def test_a_model_that_drafts_for_itself_is_a_model(hub: FakeHub) -> None:
+    hub.models[NAME] = {"Tiny-MTP-Q4_0.gguf": gguf(TINY), "tiny-mtp-head-Q8_0.gguf": gguf(TINY)}
+    assert [file.is_head for file in list_files(NAME)] == [False, False]
+
+
+def test_a_repository_of_drafters_alone_offers_them_as_such(hub: FakeHub, kept: SavedDownloads) -> None:
+    hub.models[NAME] = {HEAD: b"GGUF" + bytes(900), "README.md": b"words"}
+    (file,) = list_files(NAME)
+    assert (file.is_head, file.head) == (True, "")
+    assert see(file, kept)[0].name == HEAD
+
+
+def test_a_drafter_that_is_stopped_goes_on_or_is_discarded_with_its_model(hub: FakeHub, kept: SavedDownloads) -> None:
+    hub.models[NAME][HEAD] = b"GGUF" + bytes(30_000)
+    with pytest.raises(Cancelled):
+        see(file_named(ONE), kept, stop_after(hub, HEAD, 10_000))
+    ((waiting, _),) = kept.list()
+    path, _, _ = see(waiting, kept)
+    assert path.with_name(HEAD).stat().st_size == 30_004
+    assert (len(hub.ranges(ONE)), hub.ranges(HEAD)) == (1, ["", "bytes=10000-"])
+    hub.models[NAME][HEAD] = b"GGUF" + bytes(40_000)
+    with pytest.raises(Cancelled):
+        see(waiting, kept, stop_after(hub, HEAD, 10_000))
+    kept.discard(waiting)
+    assert not list(path.parent.glob("*.part"))
+
+
+@pytest.mark.parametrize(("name", "lack"), [(SIGHT, "the file it needs to see pictures"), (HEAD, "the drafter made")])
+def test_a_model_that_cannot_get_it_is_there_all_the_same(
+    name: str, lack: str, hub: FakeHub, kept: SavedDownloads
+) -> None:
+    hub.models[NAME] |= {SIGHT: b"GGUF" + bytes(30_000), HEAD: b"GGUF" + bytes(30_000)}
+    hub.cut_after[name] = [0] * 5
     path, _, (problem,) = see(file_named(ONE), kept)
     assert path.exists()
     assert kept.list() == ()
-    assert problem.startswith(f"{ONE} is downloaded, but the file it needs to see pictures is not. ")
+    assert problem.startswith(f"{ONE} is downloaded, but {lack}")
 
 
 def test_a_download_that_is_stopped_at_it_goes_on_there(hub: FakeHub, kept: SavedDownloads) -> None:

@@ -21,9 +21,10 @@ from engine.values.draft_policy import KnownCosts, LearnedPolicy, SpanCosts
 from engine.values.errors import NotPossible, TargetMissing
 from engine.values.events import Event, TargetInfo, TargetsListed
 from engine.values.outlook import MachineFigures, Outlook
-from engine.values.targets import LibraryTarget
+from engine.values.targets import HeadMethod, LibraryTarget
 from tests.fakes.gguf import write
-from tests.fakes.tiny_models import tiny_llama
+from tests.fakes.tiny_heads import tiny_head
+from tests.fakes.tiny_models import tiny_llama, tiny_mtp, tiny_qwen3
 from tests.projector import width_of, write_projector
 
 P = ParamSpec("P")
@@ -248,6 +249,51 @@ def test_a_downloaded_projector_goes_with_the_last_model_that_sees_with_it(desk:
     assert not folder.exists()
     desk.service.remove(own, delete_file=True)
     assert own_projector.exists()
+
+
+def test_a_drafter_made_for_a_model_is_paired_with_it_and_is_no_model_itself(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    model = tiny_qwen3(tmp_path / "models" / "Qwen3.gguf")
+    (alone,) = desk.after(desk.service.add, (model,))
+    assert (alone.brings, alone.head) == (None, None)
+    before = desk.service.estimate(model, TargetSettings())
+    head = tiny_head(tmp_path / "heads.gguf", HeadMethod.DFLASH)
+    added = desk.service.add((head,))
+    assert ([each.head for each in added.targets], added.left_out) == ([HeadMethod.DFLASH], ())
+    listed = {target.path: target for target in desk.service.list()}
+    assert (listed[model].brings, listed[model].problem) == (HeadMethod.DFLASH, "")
+    assert listed[head].brings is None
+    assert "made for one model and writes nothing on its own" in listed[head].problem
+    after = desk.service.estimate(model, TargetSettings())
+    assert (before.drafter, after.total - before.total) == (0, after.drafter)
+    assert after.drafter > head.stat().st_size
+    beside = tiny_head(model.with_name("eagle3-Qwen3.gguf"), HeadMethod.EAGLE3, {"target_hidden_size": 128})
+    unfit = next(target for target in desk.service.list() if target.path == model)
+    assert (unfit.brings, unfit.unfit_drafter) == (HeadMethod.DFLASH, "")
+    desk.service.remove(head)
+    unfit = next(target for target in desk.service.list() if target.path == model)
+    assert unfit.unfit_drafter.startswith(f"{beside.name} was made for a model with 128 numbers")
+
+
+def test_layers_of_its_own_count_for_what_they_compute(desk: Desk, tmp_path: Path) -> None:
+    whole = tiny_mtp(tmp_path / "whole.gguf")
+    trunk = tiny_mtp(tmp_path / "trunk.gguf", without="blk.1.nextn")
+    listed = desk.after(desk.service.add, (whole, trunk))
+    assert {target.name: target.brings for target in listed} == {"whole": HeadMethod.MTP, "trunk": None}
+    drafters = [desk.service.estimate(path, TargetSettings()).drafter for path in (whole, trunk)]
+    assert drafters[0] > drafters[1] == 0
+
+
+def test_a_downloaded_drafter_goes_with_the_last_model_that_it_drafts_for(desk: Desk, tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "somebody--a-GGUF"
+    folder.mkdir(parents=True)
+    models = [tiny_qwen3(folder / f"a-{quantization}.gguf") for quantization in ("Q4_0", "Q8_0")]
+    head = tiny_head(folder / "eagle3-a.gguf", HeadMethod.EAGLE3)
+    desk.service.add(tuple(models))
+    desk.service.remove(models[0], delete_file=True)
+    assert head.exists()
+    desk.service.remove(models[1], delete_file=True)
+    assert not folder.exists()
 
 
 def test_what_to_expect_of_models_follows_what_was_measured_now_or_before(desk: Desk, tmp_path: Path) -> None:
