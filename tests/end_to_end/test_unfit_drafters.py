@@ -20,6 +20,7 @@ from engine.values.targets import LoadOrder
 from tests.fakes.listener import EventQueue
 from tests.fakes.proposers import FREE
 from tests.fakes.tiny_models import tiny_llama, tiny_mamba
+from tests.unit.engine.speculation.model.files.test_brought import UNFIT
 
 pytestmark = pytest.mark.starter
 
@@ -77,7 +78,7 @@ def without_bytes(path: Path) -> Path:
     return tiny_llama(path, tokenizer="rwkv")
 
 
-UNFIT = {  # those that are seen in the header, in the first look and in the model; all others fail at the same places
+UNFIT_KINDS = {  # that are seen in the header, in the first look and in the model; all others fail at the same places
     "cut-short": (cut_short, "it is cut short; download it again."),
     "no-bytes": (without_bytes, "it has a vocabulary that cannot write every text; choose another"),
     "recurrent": (tiny_mamba, "it cannot roll back what it has read; choose another drafter."),
@@ -86,12 +87,30 @@ UNFIT = {  # those that are seen in the header, in the first look and in the mod
 
 def test_each_is_told_in_a_sentence_and_replies_go_on_with_recall(chat: Chat, tmp_path: Path) -> None:
     alone = chat.ask().num_accepted  # what recall finds in the reply itself
-    for name, (make, reason) in UNFIT.items():
+    for name, (make, reason) in UNFIT_KINDS.items():
         told = chat.use(make(tmp_path / f"{name}.gguf"), f"{name} cannot draft: {reason}")
         assert not told.is_drafting
         statistics = chat.ask()
         assert {each.key for each in statistics.proposers} <= {"recall", "lookahead"}
         assert statistics.num_accepted > alone + 10
+
+
+def test_heads_that_fit_no_model_keep_no_reply_from_going_on(chat: Chat, tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    model = folder / "smol-Q4_1.gguf"
+    model.symlink_to(starter_path())
+    for number, (make, _) in enumerate(UNFIT):
+        make(folder / f"eagle3-smol-{number}.gguf")
+    added = chat.engine.ask(chat.engine.library.add, (folder,)).result()
+    heads = [each for each in added.targets if each.head is not None]
+    assert len(heads) > 30
+    assert all(each.problem for each in heads)
+    (listed,) = (each for each in added.targets if each.path == model)
+    assert (listed.brings, listed.unfit_drafter != "") == (None, True)
+    chat.engine.ask(chat.engine.target.load, LoadOrder(str(model), TargetSettings(context_size=512)))
+    chat.events.wait_for(TargetReady)
+    chat.ask()
 
 
 def test_one_that_drafted_is_replaced_under_its_name(chat: Chat, tmp_path: Path) -> None:

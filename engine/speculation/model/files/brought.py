@@ -122,10 +122,16 @@ def misfit(head: Path, target: Path) -> str:
     return _misfit(head, file_stamp(head), target, file_stamp(target))
 
 
+@lru_cache(64)
+def header_at(path: Path, _stamp: str) -> GgufHeader:
+    """What `read_model` reads, once for every file: of large vocabularies it takes 50 ms. Raises the same."""
+    return read_model(path)
+
+
 @lru_cache(1024)
-def _misfit(head: Path, _head_stamp: str, target: Path, _target_stamp: str) -> str:
+def _misfit(head: Path, head_stamp: str, target: Path, target_stamp: str) -> str:
     try:
-        one, other = _File(head, read_model(head)), _File(target, read_model(target))
+        one, other = _File(head, header_at(head, head_stamp)), _File(target, header_at(target, target_stamp))
     except MendableError as error:
         return error.sentence
     method = method_of(one.header)

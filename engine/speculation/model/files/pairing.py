@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePath, PurePosixPath
 
-from engine.speculation.model.files.brought import method_of, misfit, own_layers
-from engine.speculation.model.files.gguf_header import read_model
+from engine.speculation.model.files.brought import header_at, method_of, misfit, own_layers
 from engine.speculation.model.files.identity import file_stamp
 from engine.speculation.model.files.model_files import bits_of, is_gguf, no_model, part_of
 from engine.speculation.model.files.neighbours import files_beside, likeness, words_of
@@ -118,7 +117,7 @@ def _looked_at(path: Path, stamp: str) -> tuple[HeadMethod | None, int]:
     if not stamp or (said is None and _OWN_LAYERS not in start):
         return None, 0
     try:
-        header = read_model(path)
+        header = header_at(path, stamp)
     except MendableError:  # it is named where it is to be paired
         return said, 0
     return method_of(header), own_layers(header)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from gguf import GGUFReader
 
+from engine.speculation.model.files.prompt_cache import CacheKey
 from engine.speculation.model.files.sources import starter_source
 from engine.speculation.model.interface import FloatRow, FloatRows, Interrupted, SavedPart, TargetFeature
 from engine.speculation.model.llama import passes
@@ -21,6 +22,7 @@ from engine.speculation.numerics.draft_length import MAX_LENGTH
 from engine.values.config import TargetSettings
 from engine.values.errors import Cancelled
 from engine.values.stop_signal import StopSignal
+from engine.values.targets import Runtime
 from tests.fakes.tiny_models import tiny_gemma2, tiny_lfm2, tiny_llama, tiny_mamba, tiny_qwen2
 
 GO = StopSignal()
@@ -336,6 +338,16 @@ def test_what_was_saved_goes_on_as_if_it_had_been_read(make: Callable[[Path], Pa
             assert other.num_held == part.end
         assert np.array_equal(other.evaluate(tokens[99:], 1, GO)[0], wanted)
         assert target.save_part(5, 5) is None
+
+
+@pytest.mark.parametrize("changes", ["library_digest", "read_runtime"])
+def test_what_another_build_of_llama_cpp_saved_is_of_another_layout(
+    changes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tiny_llama(tmp_path / "tiny.gguf")) as target:
+        now = target.layout
+        monkeypatch.setattr(f"engine.speculation.model.llama.llama_cpp.{changes}", lambda: Runtime("another", ()))
+        assert CacheKey.of("file:1", target.layout) != CacheKey.of("file:1", now)
 
 
 def test_a_part_that_was_saved_is_cut_and_drafts_branch_behind_it(tmp_path: Path) -> None:
