@@ -11,6 +11,7 @@ from engine.values.replies import ReplyStatistics, Thought
 from engine.values.sentences import Sentence
 from engine.values.tools import Tool, ToolCall
 
+Names = tuple[tuple[str, str | int | float | bool | None], ...]  # that a chat template is told, and their values
 MOST_LOGS = 20  # likeliest tokens that a request may ask for with each token
 
 
@@ -27,6 +28,7 @@ class Asked:
     max_thought: int | None = None
     stop_strings: tuple[str, ...] = ()
     thinks: bool | None = None
+    names: Names = ()  # what the chat template is told besides
     tools: tuple[Tool, ...] = ()
     must_call: str | None = None  # the tool that the reply has to call; empty: any of them
     expected: str = ""  # what the reply is likely to repeat

@@ -64,6 +64,9 @@ class ToolCall:
     arguments: str = "{}"  # a JSON object, unless the model wrote none
 
 
+UNDONE = "This was not carried out."  # the result of a call that has none, as models read it
+
+
 class Permission(StrEnum):
     """What a user answers when a call is asked for."""
 

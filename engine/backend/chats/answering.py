@@ -194,6 +194,7 @@ def _prepared(
         tools=asked.tools,
         keeps_all=True,
         must_call=asked.must_call,
+        more=asked.names,
         owner=owner,
         stop=stop,
     )

@@ -10,9 +10,8 @@ from engine.values.errors import ConversationMissing, FileUnusable, NotPossible
 from engine.values.pictures import Picture
 from engine.values.prompts import pictures_in, split_pictures
 from engine.values.replies import joined_thoughts
-from engine.values.tools import Outcome, ToolCall, ToolResult
+from engine.values.tools import UNDONE, Outcome, ToolCall, ToolResult
 
-_UNDONE = "This was not carried out."
 FindPictures = Callable[[Collection[str]], Mapping[str, Picture]]  # those of a conversation that are there, by digest
 
 
@@ -81,7 +80,7 @@ def _told(branch: Sequence[Message]) -> Iterator[Message]:
 
 def _undone(message: Message, call: ToolCall) -> Message:
     return replace(
-        message, role=Role.TOOL, text=_UNDONE, calls=(), thoughts=(), result=ToolResult(call, Outcome.STOPPED)
+        message, role=Role.TOOL, text=UNDONE, calls=(), thoughts=(), result=ToolResult(call, Outcome.STOPPED)
     )
 
 

@@ -12,13 +12,16 @@ from pydantic import Field, field_validator
 from engine.backend.server.pictures import PictureReader
 from engine.backend.server.refusals import invalid
 from engine.backend.server.sampling import Count, Lenient, Name, SampledRequest, Some, checked_count, checked_sampling
-from engine.values.asked import MOST_LOGS, Asked
+from engine.values.asked import MOST_LOGS, Asked, Names
 from engine.values.conversations import ChatTurn, Role
 from engine.values.pictures import Picture
 from engine.values.tools import Tool, ToolCall
 
 _MOST_TOOLS = 128
 _MOST_PROMPTS = 16
+_MOST_NAMES = 16  # that a chat template is told
+_LONGEST_NAME = 200  # characters, with its value
+_SWITCH = "enable_thinking"
 
 
 class ImageUrl(Lenient):
@@ -49,6 +52,7 @@ class ChatMessage(Lenient):
     tool_calls: Some[Call] | None = None
     tool_call_id: Name | None = None
     reasoning_content: str | None = None
+    reasoning: str | None = None  # the same, as some clients have it
     name: Name | None = None
 
 
@@ -131,6 +135,7 @@ async def read_chat(request: ChatRequest, client: str, pictures: PictureReader) 
         ),
         stop_strings=request.stops,
         thinks=_thinks(request),
+        names=_names(request),
         tools=tools,
         must_call=must_call(tools, request.tool_choice),
         expected=request.expected,
@@ -203,7 +208,9 @@ async def read_turns(messages: Sequence[ChatMessage], pictures: PictureReader) -
             case "assistant":
                 made = tuple(map(_call, message.tool_calls or ()))
                 calls |= {theirs.id: ours for theirs, ours in zip(message.tool_calls or (), made, strict=True)}
-                turns.append(ChatTurn(Role.ASSISTANT, text, message.reasoning_content or "", calls=made))
+                turns.append(
+                    ChatTurn(Role.ASSISTANT, text, message.reasoning_content or message.reasoning or "", calls=made)
+                )
             case "user":
                 turns.append(ChatTurn(Role.USER, text, pictures=seen))
             case _:
@@ -281,8 +288,22 @@ def checked_choice(tools: Sequence[Tool], name: str) -> str:
     return name
 
 
+def _names(request: ChatRequest) -> Names:
+    """What the chat template is told, other than whether to think. Raises RequestRefused."""
+    told = request.chat_template_kwargs or {}
+    if len(told) > _MOST_NAMES:
+        raise invalid(f"There may be {_MOST_NAMES} names in chat_template_kwargs.", "chat_template_kwargs")
+    for name, value in told.items():
+        if not isinstance(value, str | int | float | None) or len(f"{name}{value}") > _LONGEST_NAME:
+            sentence = f"What a chat template is told is true, false, a number, or up to {_LONGEST_NAME} letters."
+            raise invalid(sentence, f"chat_template_kwargs.{name[:80]}")
+    effort = request.reasoning_effort
+    given = {} if effort in (None, "none") else {"reasoning_effort": effort}
+    return tuple((given | {name: each for name, each in told.items() if name != _SWITCH}).items())
+
+
 def _thinks(request: ChatRequest) -> bool | None:
-    told = (request.chat_template_kwargs or {}).get("enable_thinking")
+    told = (request.chat_template_kwargs or {}).get(_SWITCH)
     if isinstance(told, bool):
         return told
     if request.reasoning_effort is None:

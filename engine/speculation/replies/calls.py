@@ -37,6 +37,7 @@ class CallSplitter:
         with."""
         self._form = form if tools else None
         self._tools = told_names(tools)
+        self._schemas = {name: tool.schema for name, tool in self._tools.items()}
         self._tags = () if form is None or not tools else tuple(dict.fromkeys(filter(None, (form.tag, *TAGS))))
         self._may_be_bare = form is not None and bool(tools) and not form.tag
         self._bare = re.compile(r"\s*\{\s*\"(?:name|function|tool_name|type)\"\s*:\s*\"")
@@ -94,7 +95,7 @@ class CallSplitter:
         if self._form is None:
             return Divided(text, thoughts)
         called = "".join(self._called)
-        found = find_calls(called, self._form, self._tools) if called else ()
+        found = find_calls(called, self._form, self._schemas) if called else ()
         if found:
             return Divided(text.rstrip(), thoughts, self._calls(found))
         text += called
@@ -110,7 +111,7 @@ class CallSplitter:
         if text.strip() or not thoughts or thoughts[-1].is_whole or not tag or tag not in thoughts[-1].text:
             return Divided(text, thoughts)
         thought, _, rest = thoughts[-1].text.partition(tag)
-        found = find_calls(tag + rest, self._form, self._tools)
+        found = find_calls(tag + rest, self._form, self._schemas)
         if not found:
             return Divided(text, thoughts)
         last = replace(thoughts[-1], text=_TRAILING_TAGS.sub("", thought).rstrip(), is_whole=True, origins=())

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 from engine.speculation.decoding.session import Runs, num_cells
 from engine.speculation.model.chat.chat_template import ChatTemplate, num_told_of, usual_template
@@ -17,6 +17,7 @@ from engine.speculation.model.interface import PictureRun, PromptReader, SeenPic
 from engine.speculation.model.prompt_text import PromptText, around_pictures, joined, part
 from engine.speculation.numerics.draft import common_prefix_length
 from engine.speculation.replies.long_texts import LongTexts
+from engine.values.asked import Names
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import PromptTooLong, TargetUnusable, TemplateExhausted, TemplateFailed
 from engine.values.pictures import Picture
@@ -109,6 +110,7 @@ class PromptBuilder:
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
         opens: str = "",
+        more: Names = (),
         stop: StopSignal | None = None,
     ) -> Prompt:
         """The prompt of as many turns as fit.
@@ -116,28 +118,30 @@ class PromptBuilder:
         `held` are the target's tokens; `num_left_out` turns were left out before, and stay out, so that the held tokens
         stay useful; `num_extra` tokens follow the prompt at once; `begun` is the reply to continue, with its
         `thoughts`; `thinks`: as the user wants it; None: as the template has it; `tools`: that it may call;
-        `keeps_all`: no turn is left out; `opens`: how the template begins a call, which the reply goes on with.
+        `keeps_all`: no turn is left out; `opens`: how the template begins a call, which the reply goes on
+        with; `more`: what the template is told besides.
 
         A prompt that takes the template too much counts as too long. Raises PromptTooLong or TemplateFailed if the last
         turn alone is too long, TargetUnusable if the vocabulary has no tokens for it, or a picture cannot be seen, and
         Interrupted when `stop` gets set.
         """
-        system = [turn for turn in turns if turn.role is Role.SYSTEM]
-        others = [turn for turn in turns if turn.role is not Role.SYSTEM]
+        system = [*takewhile(_is_system, turns)]
+        others = [*turns[len(system) :]]
         starts = self._possible_starts(others, tools, keeps_all)
 
         patience = Patience(stop)
 
         @cache
         def prompt_from(start: int) -> Prompt | TemplateExhausted:
+            told = [*system, *filter(_is_system, others[:start]), *others[start:]]
             try:
-                text = self._template.render([*system, *others[start:]], patience, self._thinking, thinks, tools)
+                text = self._template.render(told, patience, self._thinking, thinks, tools, dict(more))
             except TemplateExhausted as error:
                 return error
             if opens:
                 text = PromptText(text + opens, text.said + bytes(len(opens)))
             is_open = self._thinking.is_open(text)
-            seen = [self._seen(picture) for turn in (*system, *others[start:]) for picture in turn.pictures]
+            seen = [self._seen(picture) for turn in told for picture in turn.pictures]
             if not begun and not thoughts:
                 tokens, runs = self._tokens(text, held, seen, stop)
                 return Prompt(tokens, start, 0, is_open, runs)
@@ -314,6 +318,10 @@ class PromptBuilder:
             parts += [PromptText(thought.text), tags.ending if thought.is_whole else ""]
         spelled = joined([*parts, PromptText(begun[place:])])
         return spelled if isinstance(spelled, PromptText) else PromptText(spelled)
+
+
+def _is_system(turn: ChatTurn) -> bool:
+    return turn.role is Role.SYSTEM
 
 
 def _continued(target: PromptReader, text: PromptText, held: Sequence[int], tokens: list[int]) -> list[int]:

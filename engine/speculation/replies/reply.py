@@ -22,6 +22,7 @@ from engine.speculation.replies.prompt import Prompt, PromptBuilder
 from engine.speculation.replies.reopening import Reopening, UnkeptPart
 from engine.speculation.replies.run import PreparedReply, ReplyRun
 from engine.speculation.replies.writing import Breaks, Reply
+from engine.values.asked import Names
 from engine.values.config import ReplySettings, SamplingSettings
 from engine.values.conversations import ChatTurn
 from engine.values.errors import SettingInvalid
@@ -139,6 +140,7 @@ class ReplyWriter:
         tools: Sequence[Tool] = (),
         keeps_all: bool = False,
         must_call: str | None = None,
+        more: Names = (),
         owner: Owner = USER,
         stop: StopSignal | None = None,
     ) -> PreparedReply:
@@ -149,7 +151,7 @@ class ReplyWriter:
         continues from `begun` and its `thoughts`; only its continuation is written. `thinks`: whether the target
         should think, if it has a switch; None: as it does by default. `tools`: that it may call; only if it knows how
         to. `keeps_all`: no turn is left out, and what does not fit is too long. `must_call`: the tool that the reply
-        has to call; empty: any. `owner`: whose turns these are.
+        has to call; empty: any. `more`: what the chat template is told besides. `owner`: whose turns these are.
         """
         known, num_left_out = self._left_out
         num_left_out = num_left_out if known == conversation else 0
@@ -168,6 +170,7 @@ class ReplyWriter:
                 tools=tools,
                 keeps_all=keeps_all,
                 opens=opens,
+                more=more,
                 stop=stop,
             )
 

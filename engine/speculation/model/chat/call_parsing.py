@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from engine.speculation.model.chat.tool_format import Shape, ToolFormat, is_deeper
+from engine.speculation.model.chat.tool_format import Shape, ToolFormat, is_deeper, parsed_object
 
 # What opens calls, whatever the template: of Hermes and Qwen, Mistral, Llama 3.1, Granite, LFM2, and Llama's own words.
 TAGS = (
@@ -37,6 +38,10 @@ _QUOTED = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
 _BARE_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
 _PYTHON = re.compile(rf"\[\s*(?={_WORD}\()")
 _DECODER = json.JSONDecoder()
+_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_KINDS: dict[str, tuple[type, ...]] = {
+    **{"number": (int, float), "array": (list,), "object": (dict,), "null": (type(None),), "string": (str,)}
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +57,22 @@ class _Found:
     end: int
 
 
-def find_calls(text: str, form: ToolFormat, names: Collection[str]) -> tuple[WrittenCall, ...]:
-    """The calls in a text that begins with a tag that opens calls, or with an object. `names`: of the tools that there
-    are; inside tags, others are calls, too, so that the model can be told."""
+def find_calls(text: str, form: ToolFormat, schemas: Mapping[str, str]) -> tuple[WrittenCall, ...]:
+    """The calls in a text that begins with a tag that opens calls, or with an object. `schemas`: of the arguments of
+    the tools that there are, by name; inside tags, others are calls, too, so that the model can be told."""
     if len(text) > _MOST_TEXT:
         return ()
+    types = _Types(schemas)
+    tagged, xml = partial(_tagged, types=types), partial(_xml, types=types)
     ways: tuple[Callable[[str, ToolFormat], Iterator[_Found]], ...] = {
         Shape.OBJECT: (_objects,),
         Shape.NAMED: (_named, _objects),
-        Shape.TAGGED: (_tagged, _xml, _objects),
+        Shape.TAGGED: (tagged, xml, _objects),
         Shape.OTHER: (),
-    }[form.shape] + (_gemma, _xml, _mistral, _objects, _python)
+    }[form.shape] + (_gemma, xml, _mistral, _objects, _python)
     is_tagged = begins_call(text, form)
     for way in ways:
-        found = [each.call for each in _firsts(way, text, form) if is_tagged or each.call.name in names]
+        found = [each.call for each in _firsts(way, text, form) if is_tagged or each.call.name in schemas]
         if found:
             return tuple(found)
     return ()
@@ -180,7 +187,7 @@ def _mistral(text: str, _form: ToolFormat) -> Iterator[_Found]:
             yield _Found(call, found.start(), end)
 
 
-def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
+def _tagged(text: str, form: ToolFormat, types: _Types) -> Iterator[_Found]:
     """Finds a name, and for each argument tags around its key and its value."""
     if not form.key_open.strip(" >\n"):
         return
@@ -193,7 +200,8 @@ def _tagged(text: str, form: ToolFormat) -> Iterator[_Found]:
     for number, found in enumerate(heads):
         end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
         arguments = {
-            each["key"].strip('" '): _value(each["value"]) for each in argument.finditer(text, found.end(), end)
+            (key := each["key"].strip('" ')): types.value(found["name"], key, each["value"])
+            for each in argument.finditer(text, found.end(), end)
         }
         if (call := _call(found["name"], arguments)) is not None:
             yield _Found(call, found.start(), end)
@@ -205,11 +213,65 @@ def _core(tag: str) -> str:
     return tag[place + 1 :].strip() if place >= 0 else tag.strip()
 
 
-def _value(text: str) -> Any:
-    """A value, which is written as it is, so that only what is surely no text is read as JSON."""
-    bare = text.strip()
-    if bare.startswith("<![CDATA[") and bare.endswith("]]>"):
-        return bare[9:-3]
+class _Types:
+    """The types that tools declare for their arguments. Tagged values are written as they are: what is a text there
+    may look like a number, or be `null`."""
+
+    def __init__(self, schemas: Mapping[str, str]) -> None:
+        self._schemas = schemas
+
+    def value(self, tool: str, key: str, text: str) -> Any:
+        bare = text.strip()
+        if bare.startswith("<![CDATA[") and bare.endswith("]]>"):
+            return bare[9:-3]
+        types = self._of(tool, key)
+        if not types:
+            return _guessed(text, bare)
+        plain = text.removeprefix("\n").removesuffix("\n")
+        if types == {"string"}:
+            return plain
+        try:
+            value = json.loads(_PYTHON_WORDS.get(bare, bare))
+        except (ValueError, RecursionError):
+            return plain
+        is_same = "string" not in types or json.dumps(value) == bare  # 007 is none of the numbers
+        return value if is_same and any(_is_of(value, each) for each in types) else plain
+
+    def _of(self, tool: str, key: str) -> frozenset[str]:
+        """Empty: the tool does not say."""
+        properties = parsed_object(self._schemas.get(tool, "")).get("properties")
+        declared = properties.get(key) if isinstance(properties, dict) else None
+        return frozenset(_types_in(declared, 0))
+
+
+def _types_in(schema: object, depth: int) -> Iterator[str]:
+    if not isinstance(schema, dict) or depth == _DEEPEST:
+        return
+    types = schema.get("type")
+    yield from (types,) if isinstance(types, str) else filter(_is_text, types) if isinstance(types, list) else ()
+    values = schema.get("enum")
+    if types is None and isinstance(values, list) and values and all(map(_is_text, values)):
+        yield "string"
+    for word in ("anyOf", "oneOf"):
+        forms = schema.get(word)
+        for form in forms if isinstance(forms, list) else ():
+            yield from _types_in(form, depth + 1)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_of(value: object, declared: str) -> bool:
+    if isinstance(value, bool):
+        return declared == "boolean"
+    if declared == "integer":
+        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return isinstance(value, _KINDS.get(declared, ()))
+
+
+def _guessed(text: str, bare: str) -> Any:
+    """A value of which no type is known: only what is surely no text is read as JSON."""
     if bare[:1] in ("{", "[") or bare in ("true", "false", "null") or re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", bare):
         try:
             return json.loads(bare)
@@ -218,10 +280,13 @@ def _value(text: str) -> Any:
     return text.removeprefix("\n").removesuffix("\n")
 
 
-def _xml(text: str, _form: ToolFormat) -> Iterator[_Found]:
+def _xml(text: str, _form: ToolFormat, types: _Types) -> Iterator[_Found]:
     for found in _XML.finditer(text):
         body = found["body"]
-        arguments: Any = {each["key"].strip(): _value(each["value"]) for each in _XML_ARGUMENT.finditer(body)}
+        arguments: Any = {
+            (key := each["key"].strip()): types.value(found["name"], key, each["value"])
+            for each in _XML_ARGUMENT.finditer(body)
+        }
         if not arguments and body.strip().startswith("{"):
             arguments = body.strip()
         if not arguments and not found["end"]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from engine.speculation.model.chat import template_apart, template_rendering
@@ -13,13 +15,14 @@ from engine.speculation.model.chat.families import CHATML, FAMILIES, TEXT, famil
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import Refused
 from engine.speculation.model.chat.thinking import NO_THINKING, ThinkingStyle, Written, thinking_of
-from engine.speculation.model.chat.tool_format import ToolFormat, declared, tool_format_of
+from engine.speculation.model.chat.told_turns import as_plain, is_plain, messages_of, tellings
+from engine.speculation.model.chat.tool_format import ToolFormat, declared, said, tool_format_of
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.prompt_text import PromptText, num_pictures_in
 from engine.values.conversations import ChatTurn, Role
 from engine.values.errors import TemplateExhausted, TemplateFailed
 from engine.values.sentences import Sentence, say, shortened, template
-from engine.values.tools import Tool, ToolCall, told_names
+from engine.values.tools import Tool
 
 # The starter's own. Templates that come with the app are rendered here, those of strangers in a process of their own.
 _STARTER = (
@@ -36,6 +39,7 @@ _WRITTEN_PER_CHARACTER, _WRITTEN_PER_MESSAGE, _WRITTEN = 8, 500, 100_000
 _LONGEST_SOURCE = 128_000  # characters: the longest of seventy has 17,000
 _PART = re.compile(r"""\[\s*['"]type['"]\s*\]|\.type\b""")  # a message may be a list of parts, each of a type
 _TOOLS = "tools"  # the name by which templates are told of them
+_EFFORT = "reasoning_effort"
 _MAX_REASON = 120  # characters of what a template says for itself
 CHOSEN_TEMPLATE = template(
     "The chat template that you chose cannot be used ({reason}); choose another one on the model's page in the library."
@@ -72,25 +76,35 @@ class ChatTemplate:
         thinking: ThinkingStyle = NO_THINKING,
         thinks: bool | None = None,
         tools: Sequence[Tool] = (),
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> PromptText:
         """The prompt up to where the reply begins. All renderings of one prompt share their patience. `thinks`: whether
         the target shall think, if the template has a switch for that; None: the template's default. `tools`: those the
-        target may call, if the template supports tools."""
+        target may call, if the template supports tools. `more`: what a program tells the template besides."""
         if self.tool_format is None:
             turns, tools = as_plain(turns), ()
-        names = thinking.names(thinks) | ({"tools": declared(tools)} if tools else {})
-        asked = _Asked(thinking, names, tools, patience or Patience())
-        turns = _joined(turns)
-        system = [turn.text for turn in turns if turn.role is Role.SYSTEM]
-        if not system:
-            return self._render(turns, asked)
-        try:
-            text = self._render(turns, asked)
-        except TemplateFailed:
-            text = PromptText("")
-        # Some models know no system role: their template refuses it, or leaves it out without a word.
-        is_told = system[0].strip() in text
-        return text if is_told else self._render(_system_within_prompt(turns), asked)
+        asked = _Asked(thinking, {**thinking.names(thinks), **said(dict(more))}, tools, patience or Patience())
+        system = [turn.text.strip() for turn in turns if turn.role is Role.SYSTEM]
+        text: PromptText | None = None
+        failure: TemplateFailed | None = None
+        described = [declared(tools), declared(tools, is_described=True)] if tools else [[]]
+        for told, telling in product(described, tellings(turns)):
+            named = replace(asked, names={**asked.names, _TOOLS: told} if told else asked.names)
+            try:
+                text = self._render(telling, named)
+            except TemplateExhausted:
+                raise
+            except TemplateFailed as error:  # some refuse late system texts, a call without its result, and more
+                failure = failure or error
+                continue
+            if all(each in text for each in system):  # some leave them out without a word
+                break
+        if text is None and _EFFORT in more:  # in a word that this template does not know
+            others = {name: value for name, value in more.items() if name != _EFFORT}
+            return self.render(turns, patience, thinking, thinks, tools, others)
+        if text is None:
+            raise failure or _failed("")
+        return text
 
     def thinking(self, pieces: Sequence[bytes]) -> ThinkingStyle:
         """How the template treats thoughts, found by rendering small conversations within the time for one prompt.
@@ -137,7 +151,7 @@ class ChatTemplate:
         most: int,
         patience: Patience,
     ) -> PromptText:
-        known = {"messages": [*messages], "add_generation_prompt": begins, **self._tokens, **names}
+        known = {**names, "messages": [*messages], "add_generation_prompt": begins, **self._tokens}
         try:
             if self.source in OURS:
                 return template_rendering.rendered(self.source, known, most)
@@ -156,30 +170,10 @@ class _Asked:
     patience: Patience
 
 
-def _joined(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    """Joins adjacent turns of one role: many templates insist on alternation, and a prompt may lack its reply."""
-    joined: list[ChatTurn] = []
-    for turn in turns:
-        if joined and joined[-1].role is turn.role and is_plain(joined[-1]) and is_plain(turn):
-            before = joined[-1]
-            thought = "\n\n".join(filter(None, (before.thought, turn.thought)))
-            text = f"{before.text}\n\n{turn.text}"
-            joined[-1] = ChatTurn(turn.role, text, thought, (*before.pictures, *turn.pictures))
-        else:
-            joined.append(turn)
-    return joined
-
-
 def _is_told(text: str, turns: Sequence[ChatTurn]) -> bool:
     """True if a prompt contains the last message and all pictures."""
     num_pictures = sum(len(turn.pictures) for turn in turns)
     return num_pictures_in(text) == num_pictures and (not turns or turns[-1].text.strip() in text)
-
-
-def _system_within_prompt(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    system = "\n\n".join(turn.text for turn in turns if turn.role is Role.SYSTEM)
-    others = [turn for turn in turns if turn.role is not Role.SYSTEM]
-    return [replace(others[0], text=f"{system}\n\n{others[0].text}"), *others[1:]] if others else []
 
 
 def _failed(reason: str, is_exhausted: bool = False) -> TemplateFailed:
@@ -202,62 +196,3 @@ def num_said_in(turn: ChatTurn) -> int:
 
 def num_told_of(tools: Sequence[Tool]) -> int:
     return sum(len(each.name) + len(each.description) + len(each.schema) for each in tools)
-
-
-def is_plain(turn: ChatTurn) -> bool:
-    return not turn.calls and turn.role is not Role.TOOL
-
-
-def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
-    """The turns for a target that knows no tools: what was called, and what came of it, as text."""
-    plain: list[ChatTurn] = []
-    for turn in turns:
-        if turn.role is Role.TOOL:
-            name = "a tool" if turn.answers is None else turn.answers.tool
-            plain.append(ChatTurn(Role.USER, f"[{name} answered: {turn.text}]"))
-        elif turn.calls:
-            called = "\n".join(f"[Called {each.tool} with {each.arguments}]" for each in turn.calls)
-            plain.append(replace(turn, text="\n\n".join(filter(None, (turn.text, called))), calls=()))
-        else:
-            plain.append(turn)
-    return plain
-
-
-def messages_of(
-    turns: Sequence[ChatTurn], thinking: ThinkingStyle, form: ToolFormat, tools: Sequence[Tool]
-) -> list[dict[str, Any]]:
-    told = {(tool.server, tool.name): name for name, tool in told_names(tools).items()}
-    messages: list[dict[str, Any]] = []
-    for turn in turns if form.takes_many else _one_by_one(turns):
-        message: dict[str, Any] = dict(thinking.message(turn))
-        if turn.calls:
-            names = {each: _name(each, told) for each in turn.calls}
-            message |= form.message(message["content"], turn.calls, names)
-        if turn.answers is not None:
-            message |= {"tool_call_id": turn.answers.id, "name": PromptText(_name(turn.answers, told))}
-        messages.append(message)
-    return messages
-
-
-def _name(call: ToolCall, told: dict[tuple[str, str], str]) -> str:
-    return told.get((call.server, call.tool), call.tool)
-
-
-def _one_by_one(turns: Sequence[ChatTurn]) -> Iterator[ChatTurn]:
-    """Each call as a separate reply, followed by its result."""
-    waiting: list[ChatTurn] = []
-    for turn in turns:
-        if len(turn.calls) > 1:
-            waiting = [
-                replace(turn, calls=(call,), text=turn.text if not place else "", thought="" if place else turn.thought)
-                for place, call in enumerate(turn.calls)
-            ]
-            yield waiting.pop(0)
-        elif turn.role is Role.TOOL:
-            found = next((each for each in waiting if each.calls[0] == turn.answers), None)
-            if found is not None:
-                waiting.remove(found)
-                yield found
-            yield turn
-        else:
-            yield turn

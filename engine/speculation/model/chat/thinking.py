@@ -24,6 +24,7 @@ _TAG = re.compile(rf"[<\[◁]\|?/?{_INSIDE}?{_WORD}{_INSIDE}\|?[>\]▷]", re.IGN
 _TAG_BYTES = re.compile(rb"^[<\[\xe2][^\n ]{0,24}(?:think|thought|reason)[^\n ]{0,24}$", re.IGNORECASE | re.MULTILINE)
 _ENDS = (("end_of_", "begin_of_"), ("end_", "start_"), ("end_", "begin_"), ("end", "start"), ("end", "begin"))
 _MOST_NAMES = 12  # that are tried out
+_CALL_ID = "aBcD12345"
 _QUESTION, _THOUGHT, _ANSWER, _NEXT, _NONSENSE = "Wodan?", "Freya.", "Baldur.", "Loki?", "Heimdall"
 
 
@@ -55,12 +56,18 @@ class ThinkingStyle:
     switch: str = ""  # the name by which the template is told whether to think; empty: there is none
     on: bool = True  # the value of the switch with which it thinks
     by_default: bool = True  # whether it thinks unless it is told
+    between_calls: bool = False  # the template tells of a thought before a call, until the user has spoken again
+    beside_text: bool = False  # also if the reply has a text besides
 
     def said(self, turn: ChatTurn) -> str:
         return turn.text if self.past is Past.LEFT_OUT else turn.text + turn.thought
 
-    def message(self, turn: ChatTurn) -> dict[str, str]:
+    def message(self, turn: ChatTurn, is_current: bool = False) -> dict[str, str]:
+        """`is_current`: the user has said nothing since."""
         said = {"role": turn.role.value, "content": with_pictures(len(turn.pictures), turn.text)}
+        if turn.thought and turn.calls and is_current and self.between_calls:
+            is_taken = self.beside_text or not turn.text.strip()
+            return said | dict.fromkeys(self.fields, PromptText(turn.thought)) if is_taken else said
         if not turn.thought or self.tags is None or self.past is Past.LEFT_OUT:
             return said
         if self.past is Past.FIELD:
@@ -90,10 +97,11 @@ def thinking_of(source: str, written: Written, pieces: Sequence[bytes]) -> Think
         return ThinkingStyle(_tags_in(_found_in(pieces), "", ""))
     told = probe.tags()
     tags = told or _tags_in([*_TAG.findall(source), *_found_in(pieces)], source, probe.begun())
+    between, beside = probe.keeps_between_calls(""), probe.keeps_between_calls(_ANSWER)
     if tags is None:
-        return NO_THINKING
+        return ThinkingStyle(fields=names, between_calls=between or beside, beside_text=beside)
     past = probe.past(tags, source, reads_field=told is not None)
-    return ThinkingStyle(tags, past, names, *probe.switch(tags))
+    return ThinkingStyle(tags, past, names, *probe.switch(tags), between or beside, beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +157,25 @@ class _ThinkingProbe:
         inline = f"{tags.open}\n{_THOUGHT}{tags.ending}{_ANSWER}"
         return Past.INLINE if self._writes_thought(reply | {"content": inline}) else Past.LEFT_OUT
 
+    def keeps_between_calls(self, text: str) -> bool:
+        """Whether a thought is told before a call whose result has just come, beside this text."""
+        tool = {
+            "type": "function",
+            "function": {"name": _NONSENSE, "description": "", "parameters": {"type": "object"}},
+        }
+        for arguments in ({"a": "b"}, '{"a": "b"}'):
+            function: Mapping[str, object] = {"name": _NONSENSE, "arguments": arguments}
+            called = {"tool_calls": [{"id": _CALL_ID, "type": "function", "function": function}]}
+            reply = _said(text, Role.ASSISTANT) | dict.fromkeys(self.names, _THOUGHT) | called
+            result = _said(_NEXT, Role.TOOL) | {"tool_call_id": _CALL_ID, "name": _NONSENSE}
+            if _THOUGHT in self._write([_said(_QUESTION), reply, result], True, {"tools": [tool]}):
+                return True
+        return False
+
     def _writes_thought(self, reply: Mapping[str, str]) -> bool:
         return _THOUGHT in self._write([_said(_QUESTION), reply, _said(_NEXT)], True, {})
 
-    def _write(self, messages: Sequence[Mapping[str, str]], begins: bool, names: Mapping[str, Any]) -> str:
+    def _write(self, messages: Sequence[Mapping[str, Any]], begins: bool, names: Mapping[str, Any]) -> str:
         try:
             return self.written(messages, begins, names)
         except TemplateFailed:

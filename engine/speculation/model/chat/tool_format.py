@@ -95,11 +95,15 @@ def _spelled(name: str, arguments: str) -> str:
     return f"<tool_call>\n{json.dumps(told, ensure_ascii=False)}\n</tool_call>"
 
 
-def declared(tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """The tools as templates read them. All letters of servers count as said."""
+def declared(tools: Sequence[Tool], is_described: bool = False) -> list[dict[str, Any]]:
+    """The tools as templates read them. All letters of servers count as said. `is_described`: each argument has a
+    description, as some templates insist."""
     found = []
     for name, tool in told_names(tools).items():
         schema = parsed_object(tool.schema) or {"type": "object", "properties": {}}
+        if is_described and isinstance(properties := schema.get("properties"), dict):
+            told = {key: {"description": "", **each} for key, each in properties.items() if isinstance(each, dict)}
+            schema = schema | {"properties": properties | told}
         about = {"name": name, "description": tool.description, "parameters": schema}
         found.append({"type": "function", "function": said(about)})
     return found
@@ -282,6 +286,7 @@ def _tagged(call: str) -> ToolFormat | None:
     between = call[value + len(_VALUE) : next_key]
     after = call[next_value + len(_NEXT_VALUE) :]
     key_open = before_key[len(before_key) - _num_shared(before_key[::-1], between[::-1]) :]
+    key_open = key_open[key_open.find(">") + 1 :] if ">" in key_open.partition("<")[0] else key_open  # of a tag before
     value_close = between[: _num_shared(between, after)]
     if not (key_open.strip() and value_close.strip() and key_close):
         return None

@@ -143,6 +143,14 @@ def test_thoughts_stand_beside_the_answer(thinker: Served) -> None:
     assert "reasoning_content" not in quick
 
 
+def test_what_a_program_tells_the_chat_template_reaches_it(tmp_path: Path) -> None:
+    template = "{{ reasoning_effort }}|{{ tone }}|{{ messages[-1].content }}"
+    target = FakeTarget(says("Hello."), chat_template=template)
+    with served(tmp_path, target, ServerSettings(port=ANYWHERE)) as found:
+        found.said("Hi.", reasoning_effort="high", chat_template_kwargs={"tone": "dry", "enable_thinking": False})
+        assert b"".join(target.vocabulary.pieces[token] for token in target.held).startswith(b"high|dry|Hi.")
+
+
 def test_a_picture_is_not_read_any_longer_when_its_client_has_left(
     plain: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +245,9 @@ def test_the_messages_of_another_interface_are_answered_too(caller: Served, thin
         ("/v1/chat/completions", {"messages": [USER], "tools": [WEATHER]}, 400),
         ("/v1/chat/completions", {"messages": [USER], "response_format": {"type": "json_schema"}}, 400),
         ("/v1/chat/completions", {"messages": [USER], "grammar": "root ::= ("}, 400),
+        ("/v1/chat/completions", {"messages": [USER], "chat_template_kwargs": {"a": ["b"]}}, 400),
+        ("/v1/chat/completions", {"messages": [USER], "chat_template_kwargs": {"a": "b" * 300}}, 400),
+        ("/v1/chat/completions", {"messages": [USER], "chat_template_kwargs": dict.fromkeys("abcdefghijklmnopq")}, 400),
         ("/v1/completions", {"prompt": [10**9]}, 400),
         ("/v1/completions", {"prompt": []}, 400),
         ("/v1/messages", {"messages": [USER], "model": "any"}, 400),

@@ -82,7 +82,7 @@ def test_whatever_is_drawn_in_a_call_becomes_one(form: ToolFormat, before: str) 
             grammar.accept((token,))
             text += target.vocabulary.pieces[token].decode()
             assert len(text) < 2_000
-        (call, *_) = find_calls(text[text.find(form.tag) if form.tag else 0 :], form, ["forecast", "now"])
+        (call, *_) = find_calls(text[text.find(form.tag) if form.tag else 0 :], form, {"forecast": "{}", "now": "{}"})
         assert call.name in ("forecast", "now")
         if call.name == "forecast":
             assert json.loads(call.arguments)["city"] in ("Paris", "Rome")

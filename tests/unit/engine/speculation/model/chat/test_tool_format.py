@@ -19,6 +19,7 @@ from tests.fakes.caller import HERMES
 from tests.fakes.tool_templates import DEEPSEEK, FAMILIES, LLAMA, MISTRAL, TOLD_ONLY
 
 NAMES = ["forecast", "now"]
+SCHEMAS = dict.fromkeys(NAMES, "{}")
 TOOLS = tuple(Tool("weather", name, "About it.", '{"type": "object", "properties": {}}') for name in NAMES)
 GIVEN: list[dict[str, Any]] = [
     {"city": 'São "P" <b> & {x}', "days": 3, "exact": True},
@@ -61,7 +62,7 @@ def test_what_a_template_writes_is_read_back(source: str, arguments: dict[str, A
     text = str(template(source).render(chat(*calls), tools=TOOLS))
     written = text[text.index("Rain?") : text.index("Rain0.")]
     begin = written.find(form.tag) if form.tag else written.find("{")
-    found = find_calls(written[begin:], form, NAMES)
+    found = find_calls(written[begin:], form, SCHEMAS)
     assert [(each.name, json.loads(each.arguments)) for each in found] == [
         (each.tool, json.loads(each.arguments)) for each in calls
     ]
@@ -128,7 +129,7 @@ def test_what_servers_and_models_say_is_no_mark_of_the_templates_own() -> None:
 )  # fmt: skip
 def test_what_models_fall_into_is_read_as_well(text: str, expected: list[tuple[str, dict[str, Any]]]) -> None:
     for source in (HERMES, MISTRAL, DEEPSEEK, TOLD_ONLY):
-        found = find_calls(text, form_of(source), NAMES)
+        found = find_calls(text, form_of(source), SCHEMAS)
         assert [(each.name, json.loads(each.arguments)) for each in found] == expected
 
 
@@ -150,7 +151,7 @@ def test_without_a_mark_only_a_whole_answer_is_a_call(text: str, is_call: bool) 
 @given(st.text(st.sampled_from('{}[]"<>:,/ntfal_colregumes=()|1\n'), max_size=80), st.sampled_from(FAMILIES))
 def test_whatever_is_written_is_read_or_not(text: str, family: tuple[str, str, Shape, str]) -> None:
     form = form_of(family[1])
-    for found in find_calls(form.tag + text, form, NAMES):
+    for found in find_calls(form.tag + text, form, SCHEMAS):
         assert isinstance(json.loads(found.arguments), dict)
     find_untagged(text, form, NAMES)
 
@@ -160,3 +161,52 @@ def test_schemas_that_are_none_are_told_as_empty() -> None:
     assert told["function"]["parameters"] == {"type": "object", "properties": {}}
     assert is_deeper(json.loads("[" * 70 + "]" * 70), 64)
     assert not is_deeper({"a": [1]}, 2)
+
+
+TAGGED_BY_MAKERS = [each for each in FAMILIES if each[2] is Shape.TAGGED]
+DECLARED = {
+    "plate": {"type": "string"},
+    "floor": {"type": ["string", "null"]},
+    "room": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+    "size": {"enum": ["1", "2"]},
+    "share": {"type": "number"},
+    "count": {"type": "integer"},
+    "open": {"type": "boolean"},
+    "tags": {"type": "array"},
+}
+
+
+@pytest.mark.parametrize("source", [each[1] for each in TAGGED_BY_MAKERS], ids=[each[0] for each in TAGGED_BY_MAKERS])
+@pytest.mark.parametrize(
+    ("key", "written", "expected"),
+    [
+        ("plate", "0815", "0815"),
+        ("plate", "3.20", "3.20"),
+        ("plate", "false", "false"),
+        ("plate", '["a"]', '["a"]'),
+        ("plate", "a </tag-like> b", "a </tag-like> b"),
+        ("floor", "null", None),
+        ("floor", "0x1F", "0x1F"),
+        ("room", "12", 12),
+        ("room", "012", "012"),
+        ("size", "2", "2"),
+        ("share", "7", 7),
+        ("share", "1e3", 1000.0),
+        ("count", "several", "several"),
+        ("count", "2.5", "2.5"),
+        ("open", "True", True),
+        ("open", "yes", "yes"),
+        ("tags", "[1]", [1]),
+        ("unknown", "5", 5),
+    ],
+)
+def test_arguments_have_the_type_that_the_tool_declares(source: str, key: str, written: str, expected: object) -> None:
+    form = form_of(source)
+    text = (
+        f"{form.open}now{form.middle}{form.key_open}{key}{form.key_close}{written}{form.value_close}"
+        f"{form.key_open}last{form.key_close}x{form.value_close}{form.close}"
+    )
+    schema = json.dumps({"type": "object", "properties": DECLARED})
+    (found,) = find_calls(text, form, {"now": schema})
+    value = json.loads(found.arguments)[key]
+    assert (value, type(value)) == (expected, type(expected))
