@@ -32,7 +32,7 @@ _PUBLIC = {
     "lab.measuring.order": "BenchOrder SimulatedCosts",
     "speculation.drafter.siblings": "sibling_beside",
     "values.exports": "ExportEngine ExportOrder",
-    "values.serving": "Client ServerLimits ServerSettings",
+    "values.serving": "ANY_FILE Client ServerLimits ServerSettings",
     "speculation.proposers.catalogue": "origins",
     "backend.remote.keys": "key_of_environment",
     "speculation.replies.writing": "Reply",

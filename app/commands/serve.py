@@ -81,6 +81,8 @@ def serve(
         print(f"{loaded} answers at {serving.address}/v1", flush=True)
         if serving.needs_key:
             print("Every program needs a key; `slipstream clients add NAME` makes one.", file=sys.stderr)
+        if engine.ANY_FILE in settings.origins:
+            print("Every page that is opened from a file may use it, whoever wrote it.", file=sys.stderr)
         print("Ctrl+C ends this.", file=sys.stderr, flush=True)
         wait = threading.Event()
         while not stop.is_set():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from engine.values.parameters import Parameter, check_parameters
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 8642
+ANY_FILE = "null"  # the origin of every page that was opened from a file
+_ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/*\s]+")  # also of programs that are pages: app://obsidian.md
 _LEAST_TEXT_BYTES, _BYTES_PER_TOKEN = 2 << 20, 16  # of a request
 
 
@@ -76,11 +79,14 @@ class ServerSettings:
     def __post_init__(self) -> None:
         check_parameters(self)
         for origin in self.origins:
-            scheme, _, rest = origin.partition("://")
-            if scheme not in ("http", "https") or not rest or "/" in rest or "*" in rest:
+            if origin != ANY_FILE and not _ORIGIN.fullmatch(origin):
                 raise SettingInvalid(
                     "{origin} is not the origin of a page; write one like this: http://localhost:3000", origin=origin
                 )
+
+    def allows(self, origin: str | None) -> bool:
+        """True if pages from there may use it; capitals do not count."""
+        return origin is not None and origin.lower() in {each.lower() for each in self.origins}
 
     @property
     def is_local(self) -> bool:

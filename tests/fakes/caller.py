@@ -62,14 +62,6 @@ class Caller(FakeTarget):
         """Writes these from now on."""
         self._replies = [each.encode() for each in replies]
 
-    @property
-    def text(self) -> str:
-        """That it holds."""
-        return self._text_of(self.held).decode("utf-8", "replace")
-
-    def _text_of(self, tokens: Sequence[int]) -> bytes:
-        return b"".join(self.vocabulary.pieces[token] for token in tokens)
-
     def _next(self, tokens: Sequence[int]) -> int:
         before, _, said = self._text_of(tokens).rpartition(b"assistant\n")
         asked = before.rfind(b"<|im_start|>user\n")

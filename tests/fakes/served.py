@@ -29,6 +29,7 @@ class Served:
     serving: Serving
     http: httpx2.Client
     data_dir: Path
+    target: Any  # a fake
 
     def ask(self, body: Any, path: str = "/v1/chat/completions", **more: Any) -> httpx2.Response:
         return self.http.post(path, json=body, **more)
@@ -58,6 +59,6 @@ def served(data_dir: Path, target: Target, settings: ServerSettings | None = Non
             serving.open()
             serving.load("starter", TargetSettings(), StopSignal())
             with httpx2.Client(base_url=serving.address, timeout=60) as http:
-                yield Served(serving, http, data_dir)
+                yield Served(serving, http, data_dir, target)
         finally:
             serving.close()

@@ -86,6 +86,14 @@ class FakeTarget:
     def num_held(self) -> int:
         return len(self.held)
 
+    @property
+    def text(self) -> str:
+        """That it holds."""
+        return self._text_of(self.held).decode("utf-8", "replace")
+
+    def _text_of(self, tokens: Sequence[int]) -> bytes:
+        return b"".join(self.vocabulary.pieces[token] for token in tokens)
+
     def tokenize(self, text: str) -> list[int]:
         """Longest match."""
         return self.vocabulary.special_tokens.tokens_of(text, self._tokenize)

@@ -29,8 +29,11 @@ from engine.backend.server.peers import SOCKET, Programs
 from engine.backend.server.pictures import PictureReader
 from engine.backend.server.reading import Body, checked, read_json
 from engine.backend.server.refusals import RequestRefused, without_paths
+from engine.backend.server.response_replies import KeptResponses, ResponseForm
+from engine.backend.server.response_requests import ResponsesRequest, read_response
 from engine.backend.server.room import Room
 from engine.backend.server.streams import created, respond, while_there
+from engine.values.conversations import ChatTurn
 from engine.values.serving import Asker, Client, ServerSettings
 
 _logger = logging.getLogger("slipstream.server")
@@ -40,16 +43,19 @@ _GONE = 499  # no one reads it
 
 
 def make_application(desk: Desk, settings: ServerSettings, clients: Clients) -> ASGIApp:
+    """Each path begins with /v1, whatever the program has asked for (`Guard`)."""
     pages = _Pages(desk, settings)
     routes = [
-        *(Route(path, pages.health, methods=["GET"]) for path in ("/health", "/v1/health")),
-        *(Route(path, pages.models, methods=["GET"]) for path in ("/v1/models", "/models")),
+        Route("/v1", pages.root, methods=["GET"]),
+        Route("/v1/health", pages.health, methods=["GET"]),
+        Route("/v1/models", pages.models, methods=["GET"]),
         Route("/v1/models/{name:path}", pages.model, methods=["GET"]),
-        Route("/props", pages.props, methods=["GET"]),
-        *(Route(path, pages.chat, methods=["POST"]) for path in ("/v1/chat/completions", "/chat/completions")),
-        *(Route(path, pages.complete, methods=["POST"]) for path in ("/v1/completions", "/completions")),
+        Route("/v1/props", pages.props, methods=["GET"]),
+        Route("/v1/chat/completions", pages.chat, methods=["POST"]),
+        Route("/v1/completions", pages.complete, methods=["POST"]),
         Route("/v1/messages", pages.message, methods=["POST"]),
-        *(Route(path, pages.embed, methods=["POST"]) for path in ("/v1/embeddings", "/embeddings")),
+        Route("/v1/responses", pages.reply, methods=["POST"]),
+        Route("/v1/embeddings", pages.embed, methods=["POST"]),
     ]
     handlers: Any = {RequestRefused: _refuse, HTTPException: _refuse_http, ClientDisconnect: _leave, Exception: _fail}
     application = Room(Starlette(routes=routes, exception_handlers=handlers), settings.limits.held_bytes)
@@ -62,7 +68,11 @@ class _Pages:
     settings: ServerSettings
     started: int = field(default_factory=created)
     _programs: Programs = field(default_factory=Programs)
-    pictures: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PICTURES))
+    _kept: KeptResponses = field(default_factory=KeptResponses)
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_PICTURES))
+
+    async def root(self, _request: Request) -> Response:
+        return JSONResponse({"message": "Slipstream answers programs here, with /v1 as their base address."})
 
     async def health(self, _request: Request) -> Response:
         if self.desk.target.loaded is None:
@@ -113,7 +123,7 @@ class _Pages:
     async def chat(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(ChatRequest, told), _client(request)
-        wanted = await while_there(request, read_chat(body, client.name, PictureReader(told.pictures, self.pictures)))
+        wanted = await while_there(request, read_chat(body, client.name, self._pictures(told)))
         form = ChatForm(self._name, wanted.tells_usage, bool(body.logprobs), wanted.is_parallel)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
 
@@ -127,17 +137,32 @@ class _Pages:
     async def message(self, request: Request) -> Response:
         told = await self._read(request, has_pictures=True)
         body, client = checked(MessagesRequest, told), _client(request)
-        wanted = await while_there(
-            request, read_messages(body, client.name, PictureReader(told.pictures, self.pictures))
-        )
+        wanted = await while_there(request, read_messages(body, client.name, self._pictures(told)))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
+
+    async def reply(self, request: Request) -> Response:
+        told, asker = await self._read(request, has_pictures=True), await self._asker(request)
+        body, client = checked(ResponsesRequest, told), _client(request)
+        before = self._kept.turns(asker.owner, body.previous_response_id)
+        wanted, turns = await while_there(request, read_response(body, before, client.name, self._pictures(told)))
+
+        def keep(name: str, replied: ChatTurn) -> None:
+            self._kept.keep(asker.owner, name, [*turns, replied])
+
+        is_kept = asker.is_remembered and body.store is not False
+        form = ResponseForm(self._name, body, wanted.is_parallel, keep if is_kept else None)
+        return await respond(request, self.desk, wanted.replies, asker, form, wanted.is_streamed)
 
     async def embed(self, request: Request) -> Response:
         body = checked(EmbeddingsRequest, await self._read(request))
         if self.settings.embeddings is None:
             raise NOT_OFFERED
         return await embed(request, self.desk, self.settings.embeddings, body)
+
+    def _pictures(self, told: Body) -> PictureReader:
+        target = self.desk.target.loaded
+        return PictureReader(told.pictures, self._turns, sees=target is not None and target.sees_pictures)
 
     async def _read(self, request: Request, has_pictures: bool = False, has_tokens: bool = False) -> Body:
         """What a body may have depends on what the target can read."""
@@ -179,7 +204,7 @@ async def _refuse(request: Request, refusal: RequestRefused) -> Response:
 
 async def _refuse_http(request: Request, error: HTTPException) -> Response:
     sentences = {
-        404: "There is nothing at this address; /v1/chat/completions and /v1/messages are where replies are.",
+        404: "There is nothing at this address; replies are at /v1/chat/completions, /v1/responses and /v1/messages.",
         405: "This address wants another method.",
     }
     sentence = sentences.get(error.status_code, "This request cannot be answered.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from engine.backend.server.pictures import PictureReader
 from engine.backend.server.refusals import invalid
@@ -17,7 +17,7 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.pictures import Picture
 from engine.values.tools import Tool, ToolCall
 
-_MOST_TOOLS = 128
+MOST_TOOLS = 128
 _MOST_PROMPTS = 16
 _MOST_NAMES = 16  # that a chat template is told
 _LONGEST_NAME = 200  # characters, with its value
@@ -29,8 +29,9 @@ class ImageUrl(Lenient):
 
 
 class Part(Lenient):
-    type: Name
+    type: Name = "text"
     text: str | None = None
+    thinking: str | None = None
     image_url: ImageUrl | str | None = None
     refusal: str | None = None
 
@@ -41,19 +42,29 @@ class Function(Lenient):
 
 
 class Call(Lenient):
-    id: Name = ""
+    id: Name | None = None
     type: Literal["function"] = "function"
     function: Function
 
 
 class ChatMessage(Lenient):
-    role: Literal["system", "developer", "user", "assistant", "tool"]
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Some[Part] | None = None
     tool_calls: Some[Call] | None = None
     tool_call_id: Name | None = None
     reasoning_content: str | None = None
-    reasoning: str | None = None  # the same, as some clients have it
+    reasoning: str | None = None  # as OpenRouter and vLLM name it
     name: Name | None = None
+
+    @field_validator("role", mode="before")
+    @classmethod
+    def _small(cls, role: object) -> object:
+        return role.lower() if isinstance(role, str) else role
+
+    @field_validator("reasoning", mode="before")
+    @classmethod
+    def _words(cls, told: object) -> object:
+        return told if isinstance(told, str) else None
 
 
 class DeclaredFunction(Lenient):
@@ -66,6 +77,11 @@ class DeclaredTool(Lenient):
     type: Literal["function"] = "function"
     function: DeclaredFunction
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, told: object) -> object:
+        return _with_function(told)
+
 
 class ChosenFunction(Lenient):
     name: Name
@@ -75,6 +91,17 @@ class ChosenTool(Lenient):
     type: Literal["function"] = "function"
     function: ChosenFunction
 
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, told: object) -> object:
+        return _with_function(told)
+
+
+def _with_function(told: object) -> object:
+    """What the Responses interface writes flat, as that of chats has it."""
+    is_flat = isinstance(told, dict) and "function" not in told and "name" in told
+    return {"type": told.get("type", "function"), "function": told} if is_flat and isinstance(told, dict) else told
+
 
 class ChatRequest(SampledRequest):
     messages: Annotated[Some[ChatMessage], Field(min_length=1)]
@@ -82,7 +109,7 @@ class ChatRequest(SampledRequest):
     max_completion_tokens: Count | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=MOST_LOGS)] | None = None
-    tools: Annotated[Some[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
+    tools: Annotated[Some[DeclaredTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: Name | None = None
@@ -121,9 +148,9 @@ async def read_chat(request: ChatRequest, client: str, pictures: PictureReader) 
     turns = await read_turns(request.messages, pictures)
     turns, begun = split_begun(turns)
     tools = _tools(request)
-    chosen = request.chosen
-    if tools and chosen.get("grammar"):
-        raise invalid("Tools cannot be called where the reply has a form; leave response_format out, or the tools.")
+    chosen, called = request.chosen, must_call(tools, request.tool_choice)
+    if called is not None:
+        chosen.pop("grammar", None)  # it is the form of an answer
     asked = Asked(
         turns=turns,
         begun=begun,
@@ -137,7 +164,7 @@ async def read_chat(request: ChatRequest, client: str, pictures: PictureReader) 
         thinks=_thinks(request),
         names=_names(request),
         tools=tools,
-        must_call=must_call(tools, request.tool_choice),
+        must_call=called,
         expected=request.expected,
         num_logs=(request.top_logprobs or 0) if request.logprobs else None,
     )
@@ -198,19 +225,18 @@ async def read_turns(messages: Sequence[ChatMessage], pictures: PictureReader) -
     calls: dict[str, ToolCall] = {}
     for place, message in enumerate(messages):
         at = f"messages[{place}]"
-        text, seen = await _content(message, at, pictures)
+        text, thought, seen = await _content(message, at, pictures)
         match message.role:
-            case "tool":
+            case "tool" | "function":
                 call = calls.get(message.tool_call_id or "") or ToolCall(
                     message.tool_call_id or "", "", message.name or "tool"
                 )
-                turns.append(ChatTurn(Role.TOOL, text, answers=call))
+                turns.append(ChatTurn(Role.TOOL, text, pictures=seen, answers=call))
             case "assistant":
                 made = tuple(map(_call, message.tool_calls or ()))
-                calls |= {theirs.id: ours for theirs, ours in zip(message.tool_calls or (), made, strict=True)}
-                turns.append(
-                    ChatTurn(Role.ASSISTANT, text, message.reasoning_content or message.reasoning or "", calls=made)
-                )
+                calls |= {each.id: each for each in made}
+                thought = message.reasoning_content or message.reasoning or thought
+                turns.append(ChatTurn(Role.ASSISTANT, text, thought, calls=made))
             case "user":
                 turns.append(ChatTurn(Role.USER, text, pictures=seen))
             case _:
@@ -219,7 +245,9 @@ async def read_turns(messages: Sequence[ChatMessage], pictures: PictureReader) -
 
 
 def checked_turns(turns: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Raises RequestRefused where there is nothing to answer."""
+    """With pictures of results as turns of the user, since templates have no place for them elsewhere. Raises
+    RequestRefused where there is nothing to answer."""
+    turns = [*_with_shown(turns)]
     if not any(turn.role in (Role.USER, Role.TOOL) for turn in turns):
         raise invalid("There is no message of a user; add one with the role user.", "messages")
     return tuple(turn for turn in turns if turn.role is not Role.SYSTEM or turn.text.strip())
@@ -233,29 +261,56 @@ def split_begun(turns: tuple[ChatTurn, ...]) -> tuple[tuple[ChatTurn, ...], str]
     return turns[:-1], last.text
 
 
-async def _content(message: ChatMessage, at: str, pictures: PictureReader) -> tuple[str, tuple[Picture, ...]]:
+def _with_shown(turns: Sequence[ChatTurn]) -> Iterator[ChatTurn]:
+    """Pictures of results follow the last of the results that stand together."""
+    shown: tuple[Picture, ...] = ()
+    for turn in turns:
+        if shown and turn.role is not Role.TOOL:
+            yield ChatTurn(Role.USER, "", pictures=shown)
+            shown = ()
+        if turn.role is Role.TOOL:
+            shown += turn.pictures
+            yield replace(turn, pictures=())
+        else:
+            yield turn
+    if shown:
+        yield ChatTurn(Role.USER, "", pictures=shown)
+
+
+async def _content(message: ChatMessage, at: str, pictures: PictureReader) -> tuple[str, str, tuple[Picture, ...]]:
+    """The text, the thoughts and the pictures."""
     if message.content is None or isinstance(message.content, str):
-        return message.content or "", ()
+        return message.content or "", "", ()
     texts: list[str] = []
+    thoughts: list[str] = []
     seen: list[Picture] = []
     for place, part in enumerate(message.content):
         where = f"{at}.content[{place}]"
         if part.text is not None or part.refusal is not None:
             texts.append(part.text or part.refusal or "")
+        elif part.thinking is not None:
+            thoughts.append(part.thinking)
         elif part.image_url is not None:
-            if message.role != "user":
-                raise invalid("Only messages of the user can have pictures.", where)
             url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-            seen.append(await pictures.read(url, where))
+            if message.role == "user":
+                seen.append(await pictures.read(url, where))
+            elif message.role in ("tool", "function"):
+                found = await pictures.read_result(url, where, is_url=True)
+                if isinstance(found, str):
+                    texts.append(found)
+                else:
+                    seen.append(found)
+            else:
+                raise invalid("Only messages of the user, and results of tools, can have pictures.", where)
         else:
             raise invalid(f"Parts of the type {part.type[:40]} are not offered here; send texts and pictures.", where)
-    return "\n\n".join(texts), tuple(seen)
+    return "\n\n".join(texts), "\n\n".join(thoughts), tuple(seen)
 
 
 def _call(call: Call) -> ToolCall:
     arguments = call.function.arguments
     told = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(call.id, "", call.function.name, told)
+    return ToolCall(call.id or "", "", call.function.name, told)
 
 
 def _tools(request: ChatRequest) -> tuple[Tool, ...]:

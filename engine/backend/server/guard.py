@@ -9,6 +9,7 @@ of their connection (`peers.py`); any other needs a key.
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -23,8 +24,10 @@ from engine.backend.server.refusals import RequestRefused
 from engine.values.errors import FileUnusable
 from engine.values.serving import Client, ServerSettings, is_loopback
 
-_OPEN = frozenset({"/health", "/v1/health"})  # says only whether there is a model
+_OPEN = frozenset({"/v1/health"})  # says only whether there is a model
+_BASES = frozenset({"v1", "api", "openai"})  # of addresses, as programs are told them, once, twice or not at all
 _MOST_HEADERS = 100
+_PLAIN = re.compile(r"[\w.:/+-]{1,100}", re.ASCII)
 _ONCE = ("host", "origin", "sec-fetch-site", "sec-fetch-mode", "authorization", "x-api-key")
 _WRONG_KEYS = 20  # in a minute, from one address; after that they are not looked at
 _MOST_NOTED = 1_000  # wrong keys, from all addresses
@@ -41,6 +44,7 @@ class Guard:
         self._wrong: deque[tuple[float, str]] = deque(maxlen=_MOST_NOTED)  # when a wrong key came from which address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = {**scope, "path": _canonical(scope.get("path", ""))}
         if scope["type"] != "http":  # no WebSocket is spoken here
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008, "reason": "This server speaks HTTP alone."})
@@ -68,10 +72,11 @@ class Guard:
             )
         origin = headers.get("origin")
         is_page = headers.get("sec-fetch-site", "none") != "none" or headers.get("sec-fetch-mode") == "navigate"
-        if (origin is not None or is_page) and origin not in self._settings.origins:
+        if (origin is not None or is_page) and not self._settings.allows(origin):
+            told = f"--origin {origin}" if origin is not None and _PLAIN.fullmatch(origin) else "--origin"
             raise RequestRefused(
                 403,
-                "Pages in a browser may not use this server, unless its user allows their origin with --origin.",
+                f"Pages in a browser may not use this server, unless its user allows their origin with {told}.",
                 "origin_not_allowed",
             )
 
@@ -137,6 +142,8 @@ class Guard:
             "access-control-allow-headers": headers.get("access-control-request-headers", "*")[:1000],
             "vary": "Origin",
         }
+        if headers.get("access-control-request-private-network") == "true":
+            allowed["access-control-allow-private-network"] = "true"
         if scope["method"] == "OPTIONS":
             await Response(status_code=204, headers=allowed)(scope, receive, send)
             return
@@ -166,6 +173,14 @@ def _headers(scope: Scope) -> Mapping[str, str]:
 def _response(refusal: RequestRefused, scope: Scope) -> JSONResponse:
     told: dict[str, Any] = refusal.as_anthropic() if is_anthropic(scope["path"]) else refusal.as_openai()
     return JSONResponse(told, refusal.status, {**refusal.headers, "Connection": "close"})
+
+
+def _canonical(path: str) -> str:
+    """The path of a route: people type the address of a server with a slash or /v1 too many, or too few."""
+    parts = [each for each in path.split("/") if each]
+    while parts and parts[0] in _BASES:
+        del parts[0]
+    return "/".join(("/v1", *parts))
 
 
 def is_anthropic(path: str) -> bool:

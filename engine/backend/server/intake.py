@@ -179,14 +179,19 @@ def _unescaped(piece: bytes) -> bytes | None:
 
 
 def _of_pictures(found: dict[str, Any]) -> Iterator[str]:
-    """What stands where a picture may."""
-    for message in _listed(found, "messages"):
-        for part in _listed(message, "content"):
-            if isinstance(part, dict):
-                url, source = part.get("image_url"), part.get("source")
-                url = url.get("url") if isinstance(url, dict) else url
-                data = source.get("data") if isinstance(source, dict) else None
-                yield from (each for each in (url, data) if isinstance(each, str))
+    """What stands where a picture may: in a message, or in the result of a tool."""
+    for message in (*_listed(found, "messages"), *_listed(found, "input")):
+        for part in (*_listed(message, "content"), *_listed(message, "output")):
+            for each in (part, *_listed(part, "content")):
+                yield from _of_part(each)
+
+
+def _of_part(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        url, source = part.get("image_url"), part.get("source")
+        url = url.get("url") if isinstance(url, dict) else url
+        data = source.get("data") if isinstance(source, dict) and source.get("type") != "text" else None
+        yield from (each for each in (url, data) if isinstance(each, str))
 
 
 def _listed(found: Any, key: str) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.backend.server.chat_requests import Wanted, checked_choice, checked_turns, split_begun, tool_of
+from engine.backend.server.chat_requests import MOST_TOOLS, Wanted, checked_choice, checked_turns, split_begun, tool_of
 from engine.backend.server.pictures import PictureReader
 from engine.backend.server.refusals import invalid
 from engine.backend.server.sampling import Lenient, Name, Number, Some, checked_count, checked_sampling, checked_stops
@@ -17,13 +17,12 @@ from engine.values.conversations import ChatTurn, Role
 from engine.values.pictures import Picture
 from engine.values.tools import Tool, ToolCall
 
-_MOST_TOOLS = 128
-
 
 class Source(Lenient):
     type: Name = "base64"
     data: str | None = None
     url: str | None = None
+    content: str | Some[Block] | None = None
 
 
 class Block(Lenient):
@@ -37,6 +36,7 @@ class Block(Lenient):
     tool_use_id: Name | None = None
     content: str | Some[Block] | None = None
     is_error: bool | None = None
+    title: Name | None = None
 
 
 class Said(Lenient):
@@ -72,7 +72,7 @@ class MessagesRequest(Lenient):
     temperature: Number | None = None
     top_p: Number | None = None
     top_k: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    tools: Annotated[Some[DeclaredTool], Field(max_length=_MOST_TOOLS)] | None = None
+    tools: Annotated[Some[DeclaredTool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: Choice | None = None
     thinking: Thinking | None = None
 
@@ -145,9 +145,11 @@ async def _turns(said: Said, at: str, calls: dict[str, ToolCall], pictures: Pict
                 call = ToolCall(block.id or "", "", block.name or "", json.dumps(block.input or {}, ensure_ascii=False))
                 calls[call.id] = call
                 made.append(call)
+            case "document":
+                texts.append(_document(block, where))
             case "tool_result":
                 call = calls.get(block.tool_use_id or "") or ToolCall(block.tool_use_id or "", "", "tool")
-                results.append(ChatTurn(Role.TOOL, _text(block.content, where), answers=call))
+                results.append(await _result(block, call, where, pictures))
             case _:
                 raise invalid(
                     f"Blocks of the type {block.type[:40]} are not offered here; send texts and pictures.", where
@@ -157,6 +159,38 @@ async def _turns(said: Said, at: str, calls: dict[str, ToolCall], pictures: Pict
         return [ChatTurn(Role.ASSISTANT, text, "\n\n".join(thoughts), calls=tuple(made))]
     spoken = ChatTurn(Role(said.role), text, pictures=tuple(seen) if said.role == "user" else ())
     return [*results, *([spoken] if text or seen else [])]
+
+
+async def _result(block: Block, call: ToolCall, at: str, pictures: PictureReader) -> ChatTurn:
+    if block.content is None or isinstance(block.content, str):
+        return ChatTurn(Role.TOOL, block.content or "", answers=call)
+    texts: list[str] = []
+    seen: list[Picture] = []
+    for place, part in enumerate(block.content):
+        where = f"{at}.content[{place}]"
+        if part.type == "image" and part.source is not None:
+            data = part.source.data
+            if data is None:
+                raise invalid("A picture must stand in the request itself, as base64.", where)
+            found = await pictures.read_result(data, where, is_url=False)
+            if isinstance(found, str):
+                texts.append(found)
+            else:
+                seen.append(found)
+        elif part.type == "document":
+            texts.append(_document(part, where))
+        else:
+            texts.append(_text([part], where))
+    return ChatTurn(Role.TOOL, "\n\n".join(texts), pictures=tuple(seen), answers=call)
+
+
+def _document(block: Block, at: str) -> str:
+    """The text of a document that is sent as text."""
+    source = block.source
+    if source is None or source.type not in ("text", "content"):
+        raise invalid("Documents are read as text here; send their text, as a source of the type text.", at)
+    text = source.data or "" if source.type == "text" else _text(source.content, at)
+    return f"{block.title}\n\n{text}" if block.title else text
 
 
 async def _picture(block: Block, at: str, pictures: PictureReader) -> Picture:

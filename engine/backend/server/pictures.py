@@ -15,6 +15,7 @@ from engine.values.stop_signal import StopSignal
 
 _DATA = re.compile(rb"data:image/[\w.+-]{1,40};base64,")
 _MOST = 32  # in one request
+_UNSEEN = "[picture]"
 _AT_ONCE = 1 << 20  # letters of base64: four of them are three bytes
 
 
@@ -22,10 +23,11 @@ class PictureReader:
     """Reads the pictures of one request, each in a process of its own, as it may hold anything. The process ends when
     the request does."""
 
-    def __init__(self, aside: dict[str, bytearray], turns: asyncio.Semaphore) -> None:
+    def __init__(self, aside: dict[str, bytearray], turns: asyncio.Semaphore, sees: bool) -> None:
         """`aside`: what large pictures are written as, by what stands for them in the request. `turns`: of all
-        requests, since each picture takes memory and a process while it is read."""
+        requests, since each picture takes memory and a process while it is read. `sees`: the target does."""
         self._aside = aside
+        self._sees = sees
         self._turns = turns
         self._stop = StopSignal()
         self._count = 0
@@ -37,6 +39,14 @@ class PictureReader:
         if found is None:
             raise invalid("A picture must stand in the request itself, as data:image/png;base64,…", at)
         return await self._read(written, found.end(), at)
+
+    async def read_result(self, told: str, at: str, is_url: bool) -> Picture | str:
+        """A picture that a tool has returned; to a target that sees none, words that say there is one: the program
+        sends it again with each request. Raises RequestRefused."""
+        if self._sees:
+            return await (self.read if is_url else self.decode)(told, at)
+        self._aside.pop(told, None)
+        return _UNSEEN
 
     async def decode(self, data: str, at: str) -> Picture:
         """Raises RequestRefused."""

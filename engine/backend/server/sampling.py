@@ -83,7 +83,7 @@ class SampledRequest(Lenient):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=8)] | None = None
-    stop: str | Some[str] | None = None
+    stop: str | Some[str | None] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=_SEEDS)] | None = None
     logit_bias: dict[str, float] | None = None
     temperature: Number | None = None
@@ -110,7 +110,8 @@ class SampledRequest(Lenient):
     @property
     def stops(self) -> tuple[str, ...]:
         """Raises RequestRefused."""
-        return checked_stops([self.stop] if isinstance(self.stop, str) else self.stop or [], "stop")
+        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return checked_stops([*filter(None, stops)], "stop")
 
     @property
     def wants_usage(self) -> bool:

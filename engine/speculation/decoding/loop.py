@@ -8,8 +8,7 @@ from dataclasses import replace
 from engine.speculation.decoding.figures import Recorder
 from engine.speculation.decoding.session import Session
 from engine.speculation.decoding.speculation import Speculation
-from engine.speculation.model.chat.call_grammar import CallGrammar
-from engine.speculation.model.chat.grammar import Grammar
+from engine.speculation.model.chat.call_grammar import ReplyGrammar
 from engine.speculation.model.interface import FloatRows, StateRow, Target
 from engine.speculation.numerics.acceptance import accept
 from engine.speculation.numerics.draft import NO_DRAFT, Draft, Verdict
@@ -40,7 +39,7 @@ class Decoder:
         learns: bool = True,
         notes: DistributionNotes | None = None,
         rules: Rules | None = None,
-        grammar: Grammar | CallGrammar | None = None,
+        grammar: ReplyGrammar | None = None,
         seed: int | None = None,
         ending: Sequence[int] = (),
         max_thought: int | None = None,

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from engine.speculation.decoding.session import Session
 from engine.speculation.decoding.speculation import Speculation
-from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars
+from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars, FormOrCalls, ReplyGrammar
 from engine.speculation.model.chat.grammar import Grammar, Grammars
 from engine.speculation.model.chat.tool_format import ToolFormat
 from engine.speculation.model.files.prompt_cache import Chat
@@ -225,7 +225,11 @@ class ReplyWriter:
                 calls = None
         shared = self._target, self._prompts, self._session, self._reopening_of(prepared.owner)
         growing = growing or GrowingReply()
-        run = ReplyRun(*shared, speculation, prepared, settings, stop, growing, breaks, rules, grammar or calls)
+        if grammar is not None and calls is not None and (form := self._prompts.tool_format) is not None:
+            limit: ReplyGrammar | None = FormOrCalls(grammar, calls, form.tag or form.opening())
+        else:
+            limit = grammar or calls
+        run = ReplyRun(*shared, speculation, prepared, settings, stop, growing, breaks, rules, limit)
         with nullcontext() if self._speculation is None else self._speculation.spare.taken():
             reply = run.finish()
             if speculation is not None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from engine.speculation.decoding.loop import Decoder
 from engine.speculation.decoding.session import Runs, Session, before_pictures
 from engine.speculation.decoding.speculation import Speculation
-from engine.speculation.model.chat.call_grammar import CallGrammar
-from engine.speculation.model.chat.grammar import Grammar
+from engine.speculation.model.chat.call_grammar import ReplyGrammar
 from engine.speculation.model.interface import FloatRows, Interrupted, Target
 from engine.speculation.numerics.likeliest import DistributionNotes, TokenLogs
 from engine.speculation.numerics.repetition import LOOK_EVERY, repeats
@@ -62,7 +61,7 @@ class ReplyRun:
         growing: GrowingReply,
         breaks: Breaks | None,
         rules: Rules | None,
-        grammar: Grammar | CallGrammar | None,
+        grammar: ReplyGrammar | None,
     ) -> None:
         """Raises SettingInvalid where what it continues does not keep to the grammar."""
         self._vocabulary = target.vocabulary

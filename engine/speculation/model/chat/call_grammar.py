@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from engine.speculation.model.chat.grammar import Grammar, Grammars
 from engine.speculation.model.chat.grammar_apart import WHITESPACE, closed_schema
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat, parsed_object
@@ -46,7 +48,7 @@ class CallGrammar:
     is_over = False
 
     def __init__(self, made: CallGrammars, stop: StopSignal) -> None:
-        self._made = made
+        self.made = made
         self._stop = stop
         self._state: _State = _Free()
 
@@ -82,7 +84,7 @@ class CallGrammar:
     def _walked(self, state: _State, tokens: Sequence[int], is_own: bool) -> _State:
         """The state after these tokens. `is_own`: the state is used nowhere else, and may change."""
         for token in tokens:
-            if token in self._made.ends:
+            if token in self.made.ends:
                 continue
             if isinstance(state, Grammar):
                 try:
@@ -93,9 +95,60 @@ class CallGrammar:
                 else:
                     state = _Free() if state.is_over else state
             else:
-                state = self._made.after((*state.tail, token), self._stop)
+                state = self.made.after((*state.tail, token), self._stop)
             is_own = True
         return state
+
+
+class FormOrCalls:
+    """A `Grammar` for a reply that either has a form, or begins with calls: its first letters decide."""
+
+    def __init__(self, form: Grammar, calls: CallGrammar, opening: str) -> None:
+        """`opening`: with what each call begins."""
+        self._form: Grammar | None = form
+        self._calls: CallGrammar | None = calls
+        self._made = calls.made
+        self._opening = opening.encode()
+        self._begun = b""
+
+    @property
+    def is_over(self) -> bool:
+        return self._form is not None and self._form.is_over
+
+    def accept(self, tokens: Sequence[int]) -> None:
+        calls = self._calls_after(tokens)
+        if self._form is not None and calls is not None and not self._form.allows(tokens):
+            self._form = None
+        self._calls, self._begun = calls, self._begun_with(tokens)
+        for each in (self._form, self._calls):
+            if each is not None:
+                each.accept(tokens)
+
+    def allows(self, line: Sequence[int]) -> bool:
+        calls = self._calls_after(line)
+        return (self._form is not None and self._form.allows(line)) or (calls is not None and calls.allows(line))
+
+    def following(self, lines: Sequence[Sequence[int]]) -> Callable[[Sequence[int]], bool]:
+        return self.allows if self._form is None or self._calls is not None else self._form.following(lines)
+
+    def allowed(self, line: Sequence[int]) -> Allowed | None:
+        """The tokens that may follow these; None: all."""
+        calls, begun = self._calls_after(line), self._begun_with(line)
+        of_form = self._form.allowed(line) if self._form is not None and self._form.allows(line) else None
+        if calls is None:
+            return of_form
+        of_calls = self._made.beginning(self._opening[len(begun) :]) if begun != self._opening else calls.allowed(line)
+        return of_calls if of_form is None or of_calls is None else of_form | of_calls
+
+    def _calls_after(self, line: Sequence[int]) -> CallGrammar | None:
+        return self._calls if self._opening.startswith(self._begun_with(line)) else None
+
+    def _begun_with(self, line: Sequence[int]) -> bytes:
+        """As much of the reply as an opening has, after these tokens."""
+        return (self._begun + b"".join(self._made.pieces[token] for token in line))[: len(self._opening)]
+
+
+ReplyGrammar = Grammar | CallGrammar | FormOrCalls
 
 
 class CallGrammars:
@@ -103,13 +156,14 @@ class CallGrammars:
 
     def __init__(self, target: PromptReader, form: ToolFormat, tools: Sequence[Tool]) -> None:
         self._target = target
-        self._pieces = target.vocabulary.pieces
+        self.pieces = target.vocabulary.pieces
         self.ends = target.vocabulary.end_of_generation
         self._triggers = [*_triggers(form, tools)]
         self._longest = max((len(each.letters) for each in self._triggers), default=0)
         self._tags = f"{form.open} {form.middle} {form.close}"
         self._grammars: Grammars | None = None
         self._rules: dict[tuple[bytes, int], list[str]] = {}  # in Lark, of what is tried
+        self._beginnings: dict[bytes, Allowed] = {}
 
     @property
     def is_empty(self) -> bool:
@@ -118,16 +172,23 @@ class CallGrammars:
     def begin(self, stop: StopSignal) -> CallGrammar:
         return CallGrammar(self, stop)
 
+    def beginning(self, letters: bytes) -> Allowed:
+        """The tokens that such a text may begin with."""
+        if letters not in self._beginnings:
+            fits = [bool(each) and (letters.startswith(each) or each.startswith(letters)) for each in self.pieces]
+            self._beginnings[letters] = np.array(fits)
+        return self._beginnings[letters]
+
     def after(self, tail: tuple[int, ...], stop: StopSignal) -> _State:
         """The state where the free part of a reply ends with these tokens. Raises Interrupted when `stop` gets set."""
-        data = b"".join(self._pieces[token] for token in tail)
+        data = b"".join(self.pieces[token] for token in tail)
         for number, trigger in enumerate(self._triggers):
             place = data.find(trigger.letters)
             if place < 0:
                 continue
             first = start = 0
-            while start + len(self._pieces[tail[first]]) <= place:
-                start += len(self._pieces[tail[first]])
+            while start + len(self.pieces[tail[first]]) <= place:
+                start += len(self.pieces[tail[first]])
                 first += 1
             grammar = self._grammar(data[start:place], number, stop)
             if grammar is None:
@@ -137,8 +198,8 @@ class CallGrammars:
             except SettingInvalid:  # it goes on in another way within its last token
                 return _Free()
             return grammar
-        while tail and len(data) - len(self._pieces[tail[0]]) >= self._longest - 1:
-            data = data[len(self._pieces[tail[0]]) :]
+        while tail and len(data) - len(self.pieces[tail[0]]) >= self._longest - 1:
+            data = data[len(self.pieces[tail[0]]) :]
             tail = tail[1:]
         return _Free(tail)
 

@@ -107,8 +107,17 @@ def test_a_page_that_the_user_allows_may(tmp_path: Path) -> None:
     assert status_of(settings, tmp_path, **page)[0] == 200
     assert status_of(settings, tmp_path, "OPTIONS", **page)[0] == 204
     assert status_of(settings, tmp_path, origin="http://localhost:3001")[0] == 403
-    with pytest.raises(SettingInvalid):
-        ServerSettings(origins=("*",))
+    for wrong in ("*", "https://*.example", "app://", "http://localhost:3000/chat", "localhost"):
+        with pytest.raises(SettingInvalid):
+            ServerSettings(origins=(wrong,))
+
+
+@pytest.mark.parametrize("origin", ["app://obsidian.md", "vscode-webview://1a2b", "moz-extension://0-f", "null"])
+def test_programs_that_are_pages_have_origins_too(tmp_path: Path, origin: str) -> None:
+    settings = ServerSettings(origins=(origin,))
+    assert status_of(settings, tmp_path, origin=origin)[0] == 200
+    assert status_of(settings, tmp_path, origin=origin.upper())[0] == 200
+    assert status_of(settings, tmp_path, origin="app://other")[0] == 403
 
 
 def test_from_elsewhere_a_key_is_needed(tmp_path: Path) -> None:
@@ -150,7 +159,7 @@ def test_what_the_guard_looks_at_comes_once(tmp_path: Path, first: bytes) -> Non
 
 @pytest.mark.parametrize("settings", [ServerSettings(), ServerSettings(needs_key=True)])
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-@pytest.mark.parametrize("path", ["/health", "/v1/models", "/props", "/v1/messages", "/nothing"])
+@pytest.mark.parametrize("path", ["/health", "//v1//health/", "/v1/models", "/props", "/v1/messages", "/nothing", "/"])
 def test_programs_of_others_on_this_machine_need_a_key_for_everything(
     tmp_path: Path, settings: ServerSettings, method: str, path: str
 ) -> None:

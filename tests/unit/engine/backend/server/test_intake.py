@@ -104,15 +104,16 @@ def test_memory_is_told_with_what_parsing_takes() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "data:image/png;base64,"])
-def test_a_picture_that_was_put_aside_is_read_as_any_other(prefix: str) -> None:
+@pytest.mark.parametrize("where", ["messages", "input"])
+def test_a_picture_that_was_put_aside_is_read_as_any_other(prefix: str, where: str) -> None:
     noise = random.Random(2).randbytes(3 * 200 * 200)
     png = BytesIO()
     Image.frombytes("RGB", (200, 200), noise).save(png, "PNG")
     written = prefix + b64encode(png.getvalue()).decode()
     part = {"image_url": {"url": written}} if prefix else {"source": {"data": written}}
-    found, aside = read(json.dumps({"messages": [{"content": [part]}]}).encode())
+    found, aside = read(json.dumps({where: [{"output" if where == "input" else "content": [part]}]}).encode())
     (name,) = aside
-    reader = PictureReader(aside, asyncio.Semaphore(1))
+    reader = PictureReader(aside, asyncio.Semaphore(1), sees=True)
     picture = asyncio.run(reader.read(name, "x") if prefix else reader.decode(name, "x"))
     assert (picture.width, picture.height) == (200, 200)
     assert not aside

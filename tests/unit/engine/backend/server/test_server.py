@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +22,7 @@ from engine.backend.storage import Repository
 from engine.values.errors import Cancelled, NotPossible, SettingInvalid
 from engine.values.serving import ServerLimits, ServerSettings
 from engine.values.stop_signal import StopSignal
-from tests.fakes.caller import Caller
+from tests.fakes.caller import CALL, Caller
 from tests.fakes.served import ANYWHERE, Served, served
 from tests.fakes.served_target import FakeServed
 from tests.fakes.target import FakeTarget, says
@@ -402,3 +403,86 @@ def test_what_the_server_is_and_has(plain: Served) -> None:
     props = plain.http.get("/props").json()
     assert props["default_generation_settings"]["n_ctx"] == 4_096
     assert (props["model_alias"], "/" in json.dumps(props)) == ("fake", False)
+
+
+@pytest.mark.parametrize("base", ["/v1", "", "/v1/", "/", "/v1/v1", "/v1//v1/", "/api/v1", "/openai/v1"])
+def test_a_base_address_may_have_too_much_or_too_little(plain: Served, base: str) -> None:
+    address = plain.serving.address
+    assert plain.http.get(f"{address}{base}/models").json()["data"][0]["id"] == "fake"
+    assert plain.http.get(f"{address}{base}/models/").status_code == 200
+    told = plain.http.post(f"{address}{base}/messages", json={"messages": []})
+    assert (told.status_code, told.json()["type"]) == (400, "error"), "in the form of this interface"
+    chat = plain.http.post(f"{address}{base}/chat/completions/", json={"messages": [USER], "max_tokens": 1})
+    assert chat.status_code == 200
+    assert plain.http.get(f"{address}{base}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"text": "Hello."}],
+        [{"type": "text", "text": "Hello."}, {"type": "text", "text": ""}],
+    ],
+)
+def test_what_can_be_understood_is_answered(plain: Served, said: object) -> None:
+    user = {"role": "User", "content": said}
+    thoughtful = {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Hi."}],
+    }
+    reasoned = {"role": "assistant", "content": "Hi.", "reasoning": "Hm."}
+    more = {"stop": [None, "you", ""], "tools": [], "tool_choice": None, "stream_options": None, "max_tokens": None}
+    for reply in (thoughtful, reasoned):
+        got = plain.ask({"messages": [user, reply, user], **more})
+        assert got.status_code == 200, got.text
+        assert got.json()["choices"][0]["message"]["content"] == "Hello there, "
+
+
+PICTURE = b64encode(b"no picture").decode()
+
+
+def test_a_picture_that_a_tool_returned_is_told_to_a_model_that_sees_none(caller: Served) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "forecast", "arguments": ""}}
+    parts = [{"type": "text", "text": "Rain."}, {"type": "image_url", "image_url": f"data:image/png;base64,{PICTURE}"}]
+    result = {"role": "tool", "tool_call_id": "1", "content": parts}
+    body = {
+        "messages": [USER, {"role": "assistant", "content": None, "tool_calls": [call]}, result],
+        "tools": [WEATHER],
+    }
+    assert caller.ask(body).json()["choices"][0]["message"]["content"] == "Take an umbrella."
+    assert "Rain.\n\n[picture]" in caller.target.text
+    source = {"type": "base64", "media_type": "image/png", "data": PICTURE}
+    block = {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "image", "source": source}]}
+    used = {"type": "tool_use", "id": "1", "name": "forecast", "input": {}}
+    said = [USER, {"role": "assistant", "content": [used]}, {"role": "user", "content": [block]}]
+    tools = [{"name": "forecast", "input_schema": CITY}]
+    answered = caller.ask({"model": "any", "max_tokens": 99, "messages": said, "tools": tools}, "/v1/messages")
+    assert answered.json()["content"][0]["text"] == "Take an umbrella."
+    assert "<tool_response>\n[picture]" in caller.target.text
+
+
+def test_a_document_that_is_sent_as_text_is_read(caller: Served) -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "The cellar is dry."}
+    document: dict[str, object] = {"type": "document", "title": "House", "source": source}
+    blocks = [document, {"type": "text", "text": "Is it?"}]
+    body = {"model": "any", "max_tokens": 9, "messages": [{"role": "user", "content": blocks}]}
+    assert caller.ask(body, "/v1/messages").status_code == 200
+    assert "House\n\nThe cellar is dry.\n\nIs it?" in caller.target.text
+    document["source"] = {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}
+    refused = caller.ask(body, "/v1/messages")
+    assert (refused.status_code, "send their text" in refused.text) == (400, True)
+
+
+def test_a_reply_with_tools_and_a_form_is_a_call_or_has_the_form(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"sky": {"enum": ["grey"]}}, "required": ["sky"]}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    target = Caller(CALL, '{"sky": "blue"}')
+    with served(tmp_path, target) as found:
+        body = {"messages": [USER], "tools": [WEATHER], "response_format": form, "max_tokens": 300}
+        message = found.ask(body).json()["choices"][0]["message"]
+        assert message["tool_calls"][0]["function"]["name"] == "forecast"
+        told = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "Rain."}
+        answered = found.ask({**body, "messages": [USER, message, told]}).json()["choices"][0]["message"]
+        assert json.loads(answered["content"]) == {"sky": "grey"}, "whatever it would like to write"
+        plain = found.ask({**body, "tool_choice": "none"}).json()["choices"][0]["message"]
+        assert json.loads(plain["content"]) == {"sky": "grey"}

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars
+from engine.speculation.model.chat.call_grammar import CallGrammar, CallGrammars, FormOrCalls
 from engine.speculation.model.chat.call_parsing import find_calls
+from engine.speculation.model.chat.grammar import Grammars
 from engine.speculation.model.chat.grammar_apart import TOO_MUCH
 from engine.speculation.model.chat.tool_format import Shape, ToolFormat
 from engine.speculation.model.interface import Interrupted
@@ -203,3 +204,50 @@ def test_a_step_within_a_call_hears_that_its_reply_is_stopped(monkeypatch: pytes
         grammar.allowed(())
     with pytest.raises(Interrupted):
         grammar.accept(target.tokenize("\n"))
+
+
+FORM = {"type": "object", "properties": {"sky": {"enum": ["grey", "blue"]}}, "required": ["sky"]}
+
+
+def either(form: ToolFormat) -> tuple[FormOrCalls, Caller]:
+    calls, target = grammar_of(form)
+    return FormOrCalls(Grammars(target.vocabulary).begin(json.dumps(FORM)), calls, form.tag or form.opening()), target
+
+
+@pytest.mark.parametrize("form", [HERMES, MISTRAL, LLAMA])
+def test_a_reply_has_its_form_or_is_a_call(form: ToolFormat) -> None:
+    call = {HERMES: '<tool_call>\n{"name": "', MISTRAL: "[TOOL_CALLS]forecast[ARGS]", LLAMA: '{"name": "forecast'}[form]
+    for seed in range(12):
+        dice = random.Random(seed)
+        grammar, target = either(form)
+        text = b""
+        for _ in range(400):
+            allowed = grammar.allowed(())
+            if grammar.is_over or allowed is None:
+                break
+            choices = allowed.nonzero()[0].tolist()
+            assert choices
+            token = dice.choice(choices)
+            if token == END:
+                break
+            assert grammar.allows([token])
+            assert grammar.following([[token]])([token])
+            grammar.accept([token])
+            text += target.vocabulary.pieces[token]
+        said = text.decode()
+        if said.startswith(form.tag or form.opening()):
+            assert form is not HERMES or find_calls(said, form, {each.name: each.schema for each in TOOLS})
+        else:
+            assert json.loads(said)["sky"] in ("grey", "blue")
+    for begun, may in ((call, True), ('{"sky": "gr', True), ("Hello", False), ('{"sky": "red', False)):
+        grammar, target = either(form)
+        assert grammar.allows(target.tokenize(begun)) == may
+
+
+def test_a_reply_that_has_begun_with_its_form_calls_no_more() -> None:
+    grammar, target = either(HERMES)
+    grammar.accept(target.tokenize('{"sky'))
+    assert not grammar.allows(target.tokenize("<tool_call>"))
+    other, _ = either(HERMES)
+    other.accept(target.tokenize("<tool_call>"))
+    assert not other.allows(target.tokenize('{"sky'))
