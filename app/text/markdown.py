@@ -25,7 +25,6 @@ from app.text.origin_marks import MarkedSource
 
 if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
 PROSE_PIECE = 2_000  # characters of HTML after which a new prose block begins, so that no widget becomes slow
@@ -37,8 +36,6 @@ LONGEST_BLOCK = 16_000  # characters of Markdown
 _MOST_READ_AGAIN = 12_000  # characters, for links that are defined at their end
 MOST_LINES = 800  # of a block
 _MOST_SIGNS = 1_500  # in a block, that may begin a link or emphasis
-_MOST_CELLS = 2_500  # of a table; rows beyond are plain text
-_MOST_COLUMNS = 64
 _MOST_LOOKED_AT = 1_000_000  # characters, for the ends of all links in a paragraph
 _LONGEST_LINE = 50_000  # characters of code
 _MOST_TABS = 500  # in a line of code
@@ -321,20 +318,13 @@ def _num_signs(text: str) -> int:
     return sum(map(text.count, _SIGNS))
 
 
-def _narrow_table(state: StateBlock, first: int, end: int, silent: bool) -> bool:
-    """Parses a table, unless it has too many columns to read; only its first rows."""
-    from markdown_it.rules_block import table
-
-    num_columns = state.src.count("|", state.bMarks[first], state.eMarks[first]) or 1
-    last = min(end, first + 2 + _MOST_CELLS // num_columns)
-    return num_columns <= _MOST_COLUMNS and table(state, first, last, silent)
-
-
 def _block_parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.block.ruler.at("table", _narrow_table, {"alt": ["paragraph", "reference"]})
+    from app.text import markdown_rules
+
+    parser = MarkdownIt("commonmark", {"html": False})
+    markdown_rules.enable(parser)
     formulas.enable(parser)
     # Inline text is parsed by `html_of_blocks`, without that of blocks that are too long.
     return parser.disable(["html_block", "html_inline", "inline", "text_join"])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # slow to import, and not needed before the first reply
     from markdown_it.token import Token
 
 KNOWN_INLINE = 2_000  # texts
+_TASK = re.compile(r"\[([ xX])\][ \u00a0]+(?=\S)")
 _DISPLAYED, _DISPLAYED_END = "<center>", "</center>"  # around a formula that stands alone, until it is known where
 _DISPLAYED_ENDS = re.compile(rf"{_DISPLAYED_END}([.,;:]?)")  # a sentence may end there
 
@@ -29,11 +30,12 @@ def html_of_blocks(
     html: list[str] = []
     for place, token in enumerate(tokens):
         if token.type == "inline":
+            box, content = _box(token.content, tokens[max(0, place - 2) : place])
             if marked is None:
-                inline = _inline(token.content, parser, env)
+                inline = box + _inline(content, parser, env)
             else:
                 marked.enter(token.map, token.content)
-                inline = _html_of_inline(_inline_tokens(token.content, parser, env), marked)
+                inline = box + _html_of_inline(_inline_tokens(content, parser, env), marked)
             html.append(_with_displayed(inline, tokens[max(0, place - 2) : place]))
         elif (formula := formulas.of_fence(token)) is not None:
             html.append(f"<p>{formula_html(formula.source, marked)}</p>")
@@ -52,6 +54,12 @@ def html_of_blocks(
         else:
             html.append(f"</{token.tag}>" if token.nesting < 0 else f"<{token.tag}>")
     return "".join(html).replace("<p></p>", "")  # around a displayed formula
+
+
+def _box(content: str, before: list[Token]) -> tuple[str, str]:
+    """The box of a task in a list, and what is to be done."""
+    found = _TASK.match(content) if before and before[0].type == "list_item_open" else None
+    return ("\u2610 " if found[1] == " " else "\u2611 ", content[found.end() :]) if found else ("", content)
 
 
 def _attributes(token: Token, *names: str) -> str:
@@ -103,7 +111,9 @@ def _html_of_inline(tokens: list[Token], marked: MarkedSource | None = None) -> 
         elif token.type in ("text", "text_special"):
             written = token.markup if token.type == "text_special" else ""
             html.append(marked.html(token.content, written) if marked else escape(token.content))
-        elif token.type in ("softbreak", "hardbreak"):  # models break lines where they mean it
+        elif token.type == "html_tag":
+            html.append(token.content)
+        elif token.type in ("softbreak", "hardbreak", "html_break"):  # models break lines where they mean it
             html.append("<br>")
         elif token.type == "code_inline":
             html.append(f"<code>{marked.html(token.content) if marked else escape(token.content)}</code>")

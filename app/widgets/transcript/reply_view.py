@@ -328,6 +328,7 @@ class ReplyView(MessageView):
             if not isinstance(view, CodeBlockView):
                 view = CodeBlockView(self._keeper, self._lexing, self)
                 view.copied.connect(self.copied)
+                view.height_changed.connect(partial(self._arrange_again, view))
                 self._put(index, view)
             view.set_code(block.language, block.code, complete, block.marks)
         else:

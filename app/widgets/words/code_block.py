@@ -27,9 +27,11 @@ from app.widgets.appearance import code_font
 from app.widgets.icon_button import CopyButton
 from app.widgets.layouts import Stretch, in_row
 from app.widgets.parts import set_up
+from app.widgets.words.folds import FoldButton
 from app.widgets.words.joined_text import JoinedText
 
 HEADER_PX = 34
+_DIAGRAM = "mermaid"  # a language
 PADDING_PX = 12
 LINES_PER_SLICE = 100  # coloured in one go; about 3 ms …
 _PARTS_PER_SLICE = 4_000  # … or by this many parts of fewer lines
@@ -43,6 +45,7 @@ class CodeBlockView(QFrame):
     """One block of code; long lines scroll sideways. Colours come line by line as they are known, a slice at a time."""
 
     copied = Signal(str)  # the code was copied to the clipboard
+    height_changed = Signal()  # it was unfolded, or folded
 
     def __init__(self, keeper: ThemeKeeper, lexing: Lexing, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -62,9 +65,13 @@ class CodeBlockView(QFrame):
         self._longest_px = 0
         self._header = set_up(QWidget(self), kind="code-header")
         self._name = set_up(QLabel(self._header), kind="quiet")
+        self.fold_button = FoldButton(keeper, self._on_fold, self._header)
+        self.fold_button.set_words(self.tr("Diagram (mermaid)"))
+        self.fold_button.set_open(False)
+        self.fold_button.hide()
         self.copy_button = CopyButton(keeper, self.tr("Copy code"), self._header)
         self.copy_button.pressed_for_text.connect(self._copy)
-        in_row([self._name, Stretch(0), self.copy_button], inside=self._header, margins=(14, 2, 6, 0))
+        in_row([self._name, self.fold_button, Stretch(0), self.copy_button], inside=self._header, margins=(14, 2, 6, 0))
         self.body = _Body(self)
         self._slicer = QTimer(self, interval=0)
         self._slicer.timeout.connect(self._colour_slice)
@@ -77,6 +84,10 @@ class CodeBlockView(QFrame):
         if language != self._language:
             self._language = language
             self._name.setText(language or self.tr("text"))
+            is_diagram = language == _DIAGRAM
+            self._name.setVisible(not is_diagram)
+            self.fold_button.setVisible(is_diagram)
+            self.body.setVisible(not self.is_folded)
         if code != self.code:
             self._write(code)
         if marks != self._marks:
@@ -88,8 +99,17 @@ class CodeBlockView(QFrame):
             self._colour_slice()
         self._lex(finished)
 
+    @property
+    def is_folded(self) -> bool:
+        """True for a diagram, which few read as text, unless the user has unfolded it."""
+        return self._language == _DIAGRAM and not self.fold_button.isChecked()
+
     def arrange(self, width: int) -> int:
         inner = width - 2
+        if self.is_folded:
+            self._header.setGeometry(1, 1, inner, self._keeper.px(HEADER_PX))
+            self.resize(width, self._header.height() + 2)
+            return self.height()
         scrolls = self._longest_px + 2 * PADDING_PX > inner
         policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn if scrolls else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
         self.body.setHorizontalScrollBarPolicy(policy)
@@ -195,6 +215,12 @@ class CodeBlockView(QFrame):
             part.format.setBackground(QColor(self._keeper.theme.tint(span.origin)))
             ranges.append(part)
         return ranges
+
+    @Slot()
+    def _on_fold(self) -> None:
+        self.fold_button.set_open(self.fold_button.isChecked())
+        self.body.setVisible(not self.is_folded)
+        self.height_changed.emit()
 
     @Slot()
     def _copy(self) -> None:

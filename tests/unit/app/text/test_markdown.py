@@ -57,6 +57,12 @@ LINES = st.sampled_from(
         "end\\",
         "end  ",
         "<div>",
+        "<details><summary>more</summary>",
+        "</details>",
+        "a<br>b <kbd>c</kbd> <sub>d",
+        "- [x] done",
+        "| `a|b` | c |",
+        "重点**「甲」**乙",
         "\r",
         "`code",
         "**bold",
@@ -268,22 +274,23 @@ def test_line_breaks_are_kept() -> None:
 )
 def test_no_step_looks_at_more_than_a_bounded_part_of_a_long_text(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from markdown_it import MarkdownIt
-    from markdown_it.parser_inline import ParserInline
+
+    from app.text.markdown_rules import InlineParser
 
     parsed: list[int] = []
     signs: list[int] = []
-    block, inline = MarkdownIt.parse, ParserInline.parse
+    block, inline = MarkdownIt.parse, InlineParser.parse
 
     def parse(self: MarkdownIt, source: str, env: Any = None) -> Any:
         parsed.append(len(source))
         return block(self, source, env)
 
-    def parse_inline(self: ParserInline, source: str, *rest: Any) -> Any:
+    def parse_inline(self: InlineParser, source: str, *rest: Any) -> Any:
         signs.append(source.count("["))
         return inline(self, source, *rest)
 
     monkeypatch.setattr(MarkdownIt, "parse", parse)
-    monkeypatch.setattr(ParserInline, "parse", parse_inline)
+    monkeypatch.setattr(InlineParser, "parse", parse_inline)
     blocks: tuple[Block, ...] = ()
     for num_steps, step in enumerate(parsing(text)):
         blocks = step[0]
@@ -305,3 +312,75 @@ def test_long_code_is_one_block_however_it_comes() -> None:
     assert found == CodeBlock("py", f"{code}~~~".replace("    ünder", "  ünder"))
     assert after == ProseBlock("<p>after</p>")
     assert fed(text, [1_000] * 30).finish() == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("请看**“标题”**部分", "请看<strong>“标题”</strong>部分"),
+        ("**第二：**继续", "<strong>第二：</strong>继续"),
+        ("これは*強調（注）。*です", "これは<em>強調（注）。</em>です"),
+        ("이것은 **중요(매우)**합니다", "이것은 <strong>중요(매우)</strong>합니다"),
+        ("~~旧。~~新", "<s>旧。</s>新"),
+        ("**甲**、**乙**", "<strong>甲</strong>、<strong>乙</strong>"),
+        ("`**码。**后`", "<code>**码。**后</code>"),
+        (r"\*\*不\*\*", "**不**"),
+        ("中 ** 文 ** 字", "中 ** 文 ** 字"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("**Note:**text", "**Note:**text"),
+        ("snake_名_case", "snake_名_case"),
+    ],
+)
+def test_emphasis_beside_letters_without_spaces_between_words_is_as_meant(text: str, html: str) -> None:
+    assert parse(text) == (ProseBlock(f"<p>{html}</p>"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("CO<sub>2</sub> and x<sup>2</sup>", "CO<sub>2</sub> and x<sup>2</sup>"),
+        ("<KBD>Esc</KBD>", "<code>Esc</code>"),
+        ("one<br/>two<BR>three", "one<br>two<br>three"),
+        ("never <sub>closed", "never &lt;sub&gt;closed"),
+        ("never opened</sub>", "never opened&lt;/sub&gt;"),
+        ("<b onclick='x'>a</b>", "&lt;b onclick='x'&gt;a&lt;/b&gt;".replace("'", "&#x27;")),
+        ("<script>a</script>", "&lt;script&gt;a&lt;/script&gt;"),
+        ("`<br>`", "<code>&lt;br&gt;</code>"),
+    ],
+)
+def test_a_few_tags_without_attributes_are_kept_where_they_are_opened_and_closed(text: str, html: str) -> None:
+    assert parse(text) == (ProseBlock(f"<p>{html}</p>"),)
+
+
+def test_tasks_have_boxes() -> None:
+    (block,) = parse("- [ ] buy *tea*\n- [X] sleep\n- [y] none\n\nText [x] here\n")
+    assert isinstance(block, ProseBlock)
+    items = ("☐ buy <em>tea</em>", "☑ sleep", "[y] none")
+    assert block.html == f"<ul>{''.join(f'<li>{each}</li>' for each in items)}</ul><p>Text [x] here</p>"
+
+
+@pytest.mark.parametrize(
+    ("row", "cells"),
+    [
+        ("| `a || b` | or |", ["<code>a || b</code>", "or"]),
+        ("| ``x|`y`` | z |", ["<code>x|`y</code>", "z"]),
+        (r"| `a\|b` | c |", ["<code>a|b</code>", "c"]),
+        ("| ` | ` |", ["`", "`"]),
+        ("| one<br>two | **c** |", ["one<br>two", "<strong>c</strong>"]),
+    ],
+)
+def test_a_bar_in_code_ends_no_cell(row: str, cells: list[str]) -> None:
+    (block,) = parse(f"| h | i |\n|---|---|\n{row}\n")
+    assert isinstance(block, ProseBlock)
+    assert re.findall(r"<td[^>]*>(.*?)</td>", block.html) == cells
+
+
+def test_details_are_a_heading_and_what_is_inside() -> None:
+    (block,) = parse("<details>\n<summary>More *of it*</summary>\n\n- one\n\n</details>\nafter <details> it\n")
+    assert block == ProseBlock("<h4>More <em>of it</em></h4><ul><li>one</li></ul><p>after &lt;details&gt; it</p>")
+
+
+def test_many_tags_within_each_other_are_kept() -> None:
+    (block,) = parse("<sub>" * 700 + "x" + "</sub>" * 700)
+    assert isinstance(block, ProseBlock)
+    assert block.html.count("<sub>") == 700

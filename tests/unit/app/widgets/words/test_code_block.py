@@ -106,3 +106,19 @@ def test_signs_in_code_keep_their_places_and_are_copied_as_they_are(block: CodeB
     assert [body._sign_at(place) for place in (3, 10, 11)] == ["\u202e", "\U000e0041", "\U000e0041"]
     body.selectAll()
     assert copied([body]).text() == HIDDEN
+
+
+def test_a_diagram_is_folded_and_can_be_unfolded_and_copied(qtbot: QtBot, block: CodeBlockView) -> None:
+    block.set_code("mermaid", "graph TD\nA-->B", finished=True)
+    block.show()
+    folded = block.arrange(400)
+    assert block.body.isHidden()
+    with qtbot.waitSignal(block.height_changed):
+        QTest.mouseClick(block.fold_button, Qt.MouseButton.LeftButton)
+    assert block.arrange(400) > folded
+    assert not block.body.isHidden()
+    QTest.mouseClick(block.copy_button, Qt.MouseButton.LeftButton)
+    assert QApplication.clipboard().text() == "graph TD\nA-->B"
+    block.set_code("python", "x = 1", finished=True)
+    assert not block.body.isHidden()
+    assert block.fold_button.isHidden()
