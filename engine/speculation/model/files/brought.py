@@ -49,13 +49,16 @@ _TAPPED_BEHIND_BY_EAGLE3 = frozenset(
         "qwen3next",
     )
 )
+_SHARED = ("attention.key_length", "attention.key_length_swa")  # of a context that a head reads with its model
 _EAGLE3_TAPS = 3
 _MOST_OWN_LAYERS = 16
 _MOST_LAYERS = 512  # of any model that llama.cpp reads
 _MOST_TAPS = 64
 _MOST_GUESSES = 256  # of one block; trained ones have 7 to 16
 _MOST_HEADS = 1024
+_MOST_EXPERTS = 1024
 _MOST = 1 << 24  # of any other number; vocabularies have 300,000
+_LONGEST_TOKENS = 1 << 25  # bytes of all tokens; 300,000 take 6 million
 _LEAST_SAME = 0.99  # of the tokens: a few marks may have other names
 _LENGTH = struct.Struct("<Q")
 
@@ -80,8 +83,8 @@ def own_layers(header: GgufHeader) -> int:
 
 
 def no_use_of_own_layers(header: GgufHeader) -> str:
-    """The sentence for a model that says to have such layers, but cannot be drafted for by them; else empty."""
-    if not _said_own_layers(header) or own_layers(header):
+    """The sentence for a model that has such layers, but cannot be drafted for by them; else empty."""
+    if not _said_own_layers(header) or own_layers(header) or not any(".nextn." in name for name in header.tensors):
         return ""
     return say("It comes with its own part for guessing ahead, which cannot be used here.")
 
@@ -193,11 +196,23 @@ def _absurd(head: _File, _target: _File, method: HeadMethod) -> str:
         numbers = of_each_layer if key == "attention.head_count" else (head.of(key),)
         if not numbers or not all(0 < number <= most for number in numbers):
             return head.damaged(f"{architecture}.{key}")
+    if not _has_sound_experts(head):
+        return head.damaged(f"{architecture}.expert_count")
     if method is HeadMethod.MTP:
         return "" if head.of("nextn_predict_layers") <= head.of("block_count") else head.damaged("nextn_predict_layers")
     if head.of("attention.key_length") != head.of("attention.value_length"):
         return head.damaged(f"{architecture}.attention.key_length")
     return ""
+
+
+def _has_sound_experts(head: _File) -> bool:
+    used = max(head.header.numbers(f"{head.architecture}.expert_used_count", _MOST_LAYERS), default=0)
+    count, num_groups = head.of("expert_count"), head.of("expert_group_count")
+    if not count:
+        return not used and not num_groups
+    if not 0 < used <= count <= _MOST_EXPERTS or num_groups >= count:
+        return False
+    return num_groups < 2 or (count % num_groups == 0 and 0 < head.of("expert_group_used_count") < num_groups)
 
 
 def _of_other_kind(head: _File, target: _File, method: HeadMethod) -> str:
@@ -256,7 +271,8 @@ def _of_other_tokens(head: _File, target: _File, method: HeadMethod) -> str:
 def _of_other_layers(head: _File, target: _File, method: HeadMethod) -> str:
     """A head taps layers of its model by their numbers; one for several tokens takes those that follow."""
     if method is HeadMethod.MTP:
-        return "" if head.num_layers in (0, target.num_layers) else _other_layers(head, target)
+        is_same = all(head.of(key) == target.of(key) for key in _SHARED) or head.architecture not in _FOR
+        return "" if is_same and head.num_layers in (0, target.num_layers) else _other_layers(head, target)
     listed = head.header.values.get(f"{head.architecture}.target_layers")
     taps = listed.items if isinstance(listed, ListOf) else None
     if not taps or len(taps) > _MOST_TAPS or (method is HeadMethod.EAGLE3 and len(taps) != _EAGLE3_TAPS):
@@ -283,7 +299,9 @@ def _incomplete(head: _File, target: _File, method: HeadMethod) -> str:
     tensors = head.header.tensors
     wanted: dict[str, tuple[int, ...]] = {"output_norm.weight": (width,)}
     if head.architecture in _FOR:
+        whole = target.of("embedding_length")
         wanted["token_embd.weight"] = (width, size)
+        wanted |= {"nextn.pre_projection.weight": (2 * whole, width), "nextn.post_projection.weight": (width, whole)}
     elif method is HeadMethod.MTP:
         own = head.of("nextn_predict_layers")
         for layer in range(head.of("block_count") - own, head.of("block_count")):
@@ -328,14 +346,17 @@ def _have_same_tokens(head: _File, target: _File) -> bool:
         return True
     if head.header.text("tokenizer.ggml.model") != target.header.text("tokenizer.ggml.model"):
         return False
+    if max(head.tokens.num_bytes, target.tokens.num_bytes) > _LONGEST_TOKENS:
+        return False
     try:
         one, other = (_bytes_of(file.path, file.tokens) for file in (head, target))
-    except OSError:
+        if one == other:
+            return True
+        own, wanted = _texts(one), _texts(other)
+        num_same = sum(a == b for a, b in zip(own, wanted, strict=True))
+        return num_same >= _LEAST_SAME * len(own) and len(set(own)) == len(own)
+    except (OSError, ValueError, struct.error):  # a file changed meanwhile
         return False
-    if one == other:
-        return True
-    pairs = zip(_texts(one), _texts(other), strict=True)
-    return sum(a == b for a, b in pairs) >= _LEAST_SAME * head.tokens.length
 
 
 def _bytes_of(path: Path, listed: ListOf) -> bytes:

@@ -70,8 +70,36 @@ def speculation_of(path: Path) -> str:
 
 def test_layers_of_its_own_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     assert speculation_of(tiny_mtp(tmp_path / "model.gguf")) == "Supports speed-up."
-    trunk = tiny_mtp(tmp_path / "trunk.gguf", without="blk.1.nextn")
-    assert speculation_of(trunk).endswith("It comes with its own part for guessing ahead, which cannot be used here.")
+    assert speculation_of(tiny_mtp(tmp_path / "trunk.gguf", without="blk.1.nextn")) == "Supports speed-up."
+    broken = tiny_mtp(tmp_path / "broken.gguf", without="blk.1.nextn.enorm")
+    assert speculation_of(broken).endswith("It comes with its own part for guessing ahead, which cannot be used here.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, ""),
+        ({"embedding_length_out": 32}, "was made for a model with 32 numbers for each token, and gemma has 64"),
+        ({"attention.key_length_swa": 8}, "was made for a model with other layers than gemma"),
+        ({"expert_used_count": 1}, "contradicts itself (gemma4-assistant.expert_count)"),
+        ({"expert_count": 2}, "contradicts itself (gemma4-assistant.expert_count)"),
+        ({"expert_count": 4, "expert_used_count": 2, "expert_group_count": 3}, "contradicts itself"),
+        ({"expert_count": 4, "expert_used_count": 2, "expert_group_count": 2, "expert_group_used_count": 1}, ""),
+        ({"nextn_predict_layers": 3}, "contradicts itself (nextn_predict_layers)"),
+        ({"nextn_predict_layers": 17}, "contradicts itself (gemma4-assistant.nextn_predict_layers)"),
+    ],
+)
+def test_an_assistant_fits_by_the_width_of_its_model(changes: dict[str, Value], wanted: str, tmp_path: Path) -> None:
+    values: dict[str, Value] = {"block_count": 2, "nextn_predict_layers": 2, "embedding_length": 16}
+    values |= {"embedding_length_out": 64, "attention.head_count": 4, **changes}
+    shapes = {"token_embd.weight": (16, 3), "output_norm.weight": (16,)}
+    shapes |= {"nextn.pre_projection.weight": (128, 16), "nextn.post_projection.weight": (16, 64)}
+    named = {f"gemma4-assistant.{name}": value for name, value in values.items()}
+    paths = tmp_path / "gemma.gguf", tmp_path / "mtp-gemma.gguf"
+    paths[0].write_bytes(gguf({**TINY, "general.architecture": "gemma4", "gemma4.embedding_length": 64}))
+    paths[1].write_bytes(gguf({**TINY, "general.architecture": "gemma4-assistant", **named}, shapes))
+    assert method_of(read_model(paths[1])) is MTP
+    assert wanted in misfit(paths[1], paths[0]) if wanted else misfit(paths[1], paths[0]) == ""
 
 
 @pytest.mark.parametrize(
@@ -151,6 +179,7 @@ UNFIT: list[tuple[Make, str]] = [
     (head(EAGLE3, target_layers=[0, 1, 2]), "other layers than model-Q8_0"),  # behind the last: not of a Qwen 3
     (head(EAGLE3, target_layers=[2, 16, 29]), "other layers"),
     (head(DFLASH, target_layers=[1, 2_000_000_000]), "other layers"),
+    (overwritten(head(DFLASH), b"<0x01>", b"<0x02>"), "other tokens"),  # one of them twice
     # No such file
     (tiny_llama, "is no drafter made for one model"),
     (tiny_bert, "is no drafter"),
