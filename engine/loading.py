@@ -57,18 +57,19 @@ def load_target(
     name no number of GPU layers, graphics cards get as much of it as they have room for, and the CPU the rest; the
     cards keep room for the starter, which is likely to draft. Raises what `LlamaCppTarget.load` raises."""
     path, name = source.path, source.name
+    with_heads = facts_of(path).own_layers > 0
     if not source.trusted:
         _check_header(path)
         preflight(path, stop)
     projector = projector_of(path)
     try:
         fitting = fitted(path, settings, room_for_drafter(path))
-        return LlamaCppTarget.load(path, name, fitting, on_progress, stop, projector=projector)
+        return LlamaCppTarget.load(path, name, fitting, on_progress, stop, projector=projector, with_heads=with_heads)
     except CardsTooSmall:
         if settings.gpu_layers is not None:
             raise
         less = replace(settings, gpu_layers=0)
-        return LlamaCppTarget.load(path, name, less, on_progress, stop, projector=projector)
+        return LlamaCppTarget.load(path, name, less, on_progress, stop, projector=projector, with_heads=with_heads)
 
 
 def load_embedder(path: Path, stop: StopSignal) -> Embedder:

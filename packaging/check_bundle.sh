@@ -79,6 +79,7 @@ echo "unpacked: $size MB; package: $(($(stat -c %s "$deb") / 1000000)) MB"
 [ "$size" -le "$largest" ] || fail "larger than $largest MB"
 [ -e "$root/opt/slipstream/_internal/llama_cpp/lib/libmtmd.so" ] || fail "no model could see pictures: libmtmd is missing"
 [ -e "$root/opt/slipstream/_internal/llama_cpp/lib/libslipstream.so" ] || fail "rows of logits would be read by numpy: libslipstream is missing"
+[ -e "$root/opt/slipstream/_internal/llama_cpp/lib/libslipstream-heads.so" ] || fail "heads that models bring could not draft: libslipstream-heads is missing"
 as_user slipstream --version
 for path in applications/slipstream.desktop icons/hicolor/16x16/apps/slipstream.png icons/hicolor/512x512/apps/slipstream.png \
     icons/hicolor/scalable/apps/slipstream.svg mime/packages/slipstream.xml metainfo/app.slipstream.Slipstream.metainfo.xml \

@@ -63,7 +63,7 @@ fi
 export CMAKE_ARGS="$options $extensions ${CMAKE_ARGS:-}"
 key=$({
     echo "$llama $CMAKE_ARGS"
-    cat packaging/build-constraints.txt packaging/llama.cmake engine/speculation/native/*.cpp
+    cat packaging/build-constraints.txt packaging/llama.cmake engine/speculation/native/*.cpp engine/speculation/native/*.h
     "$python" -VV
     c++ --version || [ -n "$on_windows" ]
 } | cksum | cut -d' ' -f1)

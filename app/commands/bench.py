@@ -44,9 +44,9 @@ def bench(
         typer.Option(
             help="Ways of decoding: plain; auto, as the app does; chain, the same without branches; "
             "auto-without-lookahead, the same without Lookahead; neural, drafting "
-            "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; self, the same "
-            "of a copy of the model with fewer layers; recall or lookahead alone. plain,plain,… measures plain against "
-            "itself as plain-2: that much is the machine's noise."
+            "in every round; tree, the same with branches; medusa and medusa-tree, the same of heads; brought, the "
+            "same of the drafter made for the model; self, of a copy of the model with fewer layers; recall or "
+            "lookahead alone. plain,plain,… measures plain against itself as plain-2: that much is the machine's noise."
         ),
     ] = "plain,auto",
     profile_file: ProfileOption = None,

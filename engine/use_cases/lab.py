@@ -22,14 +22,13 @@ from engine.speculation.model.interface import Interrupted, Target
 from engine.speculation.model.llama.cpu import usable_cores
 from engine.speculation.model.llama.vocabulary import load_vocabulary
 from engine.speculation.numerics.draft_length import PassCosts
-from engine.speculation.proposers.catalogue import HEADS
 from engine.speculation.proposers.drafting import Drafting, Teachable
 from engine.speculation.proposers.selection import GivenStep
 from engine.speculation.proposers.supply import DrafterSupply, Known
 from engine.use_cases.chat import list_library, resolve
 from engine.values.config import EngineConfig, TargetSettings
 from engine.values.distilling import DistillSettings
-from engine.values.drafters import DrafterChoice, DrafterRunner, DrafterSource
+from engine.values.drafters import DrafterChoice, DrafterSource
 from engine.values.errors import Cancelled, DrafterUnusable
 from engine.values.exports import DrafterExported, ExportOrder
 from engine.values.learned import NgramRecord, RecallText
@@ -82,8 +81,10 @@ def _always_drafting(choice: DrafterChoice, way: Way) -> DrafterSource:
     best = [choice.chosen] if choice.chosen is not None else []
     best += [prospect.source for prospect in choice.prospects]
     for source in best:
-        if (source.runner is DrafterRunner.HEADS) is (way.alone == HEADS.key):
+        if way.supplied_by(source.runner):
             return source
+    if way.is_brought:
+        raise DrafterUnusable("No drafter made for this model is beside it or in the library.")
     raise DrafterUnusable("There are no heads for this model; make some with `slipstream distill --heads 4`.")
 
 

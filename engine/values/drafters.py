@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.values.sentences import Told, say
+from engine.values.targets import HeadMethod
 
 UNNAMED_DRAFTER = say("the drafter")
 _OURS: dict[str, str] = {  # by their names: what sentences call them
@@ -21,6 +22,7 @@ class DrafterRunner(StrEnum):
     TORCH = "torch"
     LLAMA_CPP = "llama.cpp"
     HEADS = "heads"  # that guess from the target's states: see `drafter.heads`
+    BROUGHT = "brought"  # heads that a model brings, run by llama.cpp
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,12 @@ class DrafterSource:
     size_bytes: int = 0  # of its weights
     trusted: bool = False  # ours, or run before: needs no first look in a process of its own
     is_ours: bool = False  # comes with the app
+    method: HeadMethod | None = None  # of heads that a model brings; those in the target's own file have its path
+
+    @property
+    def guesses_at_once(self) -> bool:
+        """True if one step makes all guesses of a draft."""
+        return self.runner is DrafterRunner.HEADS or self.method in (HeadMethod.DFLASH, HeadMethod.DSPARK)
 
     @property
     def label(self) -> str:

@@ -11,7 +11,7 @@ from engine.speculation.drafter.choice import BUILT_IN
 from engine.speculation.numerics.draft_length import USUAL_LENGTH
 from engine.speculation.proposers.catalogue import DRAFTER, HEADS, LOOKAHEAD, SUPPLIED, origins
 from engine.values.config import ReplySettings, SamplingSettings, SpeculationSettings
-from engine.values.drafters import DrafterSource
+from engine.values.drafters import DrafterRunner, DrafterSource
 from engine.values.errors import SettingInvalid
 from engine.values.places import expanded
 
@@ -96,6 +96,13 @@ class Way:
     always: bool = False  # whether that one drafts in every round, however it fares
     branches: bool = True  # whether drafts may branch, if that pays
     copies: bool = False  # whether a copy of the target with fewer layers drafts
+    is_brought: bool = False  # whether it is the drafter that was made for the target
+
+    def supplied_by(self, runner: DrafterRunner) -> bool:
+        """True if drafters that run so draft in this way, where one must."""
+        if self.is_brought or runner is DrafterRunner.BROUGHT:
+            return self.is_brought and runner is DrafterRunner.BROUGHT
+        return (runner is DrafterRunner.HEADS) is (self.alone == HEADS.key)
 
 
 PLAIN = "plain"
@@ -114,6 +121,7 @@ WAYS = {
     "tree": Way(alone=DRAFTER.key, always=True),
     "medusa": Way(alone=HEADS.key, always=True, branches=False),
     "medusa-tree": Way(alone=HEADS.key, always=True),
+    "brought": Way(alone=HEADS.key, always=True, branches=False, is_brought=True),
     SELF: Way(alone=DRAFTER.key, always=True, copies=True),
     **{origin.key: Way(alone=origin.key) for origin in origins() if origin.key not in _SUPPLIED},
     PLAIN_AGAIN: Way(drafts=False),

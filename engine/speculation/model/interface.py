@@ -16,6 +16,7 @@ from engine.speculation.model.special_tokens import SpecialTokens
 from engine.speculation.numerics.vocabulary_map import fingerprint
 from engine.values.pictures import Picture
 from engine.values.stop_signal import StopSignal
+from engine.values.targets import HeadMethod
 
 FloatRows = npt.NDArray[np.float32]  # shape (rows, vocabulary)
 FloatRow = npt.NDArray[np.float32]  # shape (vocabulary,)
@@ -34,6 +35,7 @@ class TargetFeature(StrEnum):
     KEEPS = "keeps"  # what is held can be saved for another run: see `KeepingTarget`
     STATES = "states"  # passes can return the states that their logits are made of: see `TellingTarget`
     PICTURES = "pictures"  # prompts can hold some: see `SeeingTarget`
+    LEADS = "leads"  # those that a model brings can follow it: see `LeadingTarget`
 
 
 class Interrupted(Exception):
@@ -239,6 +241,65 @@ def telling(target: Target) -> TellingTarget:
     """A target with TargetFeature.STATES, as what it is."""
     assert TargetFeature.STATES in target.features
     return cast(TellingTarget, target)
+
+
+class FollowingHeads(Protocol):
+    """Heads that a model brings. Once they follow their target, what its passes leave is handed to them, and they
+    forget with it; from then on they belong to its thread."""
+
+    @property
+    def is_following(self) -> bool: ...
+    def let_go(self) -> None:
+        """Has them closed, by the target if they follow it. From any thread."""
+
+    @property
+    def max_guesses(self) -> int:
+        """Of a draft; 0: any number."""
+
+    @property
+    def are_at_once(self) -> bool:
+        """True if `start` makes all guesses, and the others take no time."""
+
+    @property
+    def num_tokens(self) -> int:
+        """Of a row of logits."""
+
+    @property
+    def end(self) -> int:
+        """The place in the target's text after the last token that they know."""
+
+    @property
+    def max_held(self) -> int: ...
+    @property
+    def most_threads(self) -> int: ...
+    def use_threads(self, num_threads: int) -> None: ...
+
+    def start(self, pending: int, count: int) -> FloatRow:
+        """The logits of the first guess, after a token that the target has not evaluated yet, shape (tokens,): a view
+        that the next call overwrites. `count`: how many guesses may follow. Raises DrafterUnusable."""
+
+    def next(self, guess: int) -> FloatRow:
+        """The logits of the guess after this one, as of `start`."""
+
+    def keep(self, num_kept: int) -> None:
+        """Forgets all but the first tokens of the text."""
+
+
+class LeadingTarget(Target, Protocol):
+    """The additional abilities of a target with TargetFeature.LEADS."""
+
+    def open_heads(self, method: HeadMethod, path: Path | None) -> FollowingHeads:
+        """Opens the heads in this file, or, where there is none, in the target's own. From any thread. Raises
+        DrafterUnusable."""
+
+    def lead(self, heads: FollowingHeads) -> None:
+        """Has these heads of its own follow it from the next pass on, in place of others."""
+
+
+def leading(target: Target) -> LeadingTarget:
+    """A target with TargetFeature.LEADS, as what it is."""
+    assert TargetFeature.LEADS in target.features
+    return cast(LeadingTarget, target)
 
 
 class KeepingTarget(Target, Protocol):

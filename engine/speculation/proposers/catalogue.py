@@ -39,6 +39,7 @@ PROPOSERS = (
     LISTED_HEADS := Listed(
         HEADS := Origin("heads", "Heads", "#e3e0f7", "#2e2a55"), "engine.speculation.proposers.heads.HeadsProposer"
     ),
+    LISTED_BROUGHT := Listed(HEADS, "engine.speculation.proposers.brought.BroughtProposer"),
     Listed(
         RECALL := Origin("recall", "Earlier text", "#fbeccb", "#45361a"),
         "engine.speculation.proposers.recall.RecallProposer",
@@ -51,11 +52,15 @@ PROPOSERS = (
 )
 
 
-SUPPLIED = (LISTED_DRAFTER, LISTED_HEADS)  # of which one at most drafts for a target: see `proposers.supply`
+SUPPLIED = (
+    LISTED_DRAFTER,
+    LISTED_HEADS,
+    LISTED_BROUGHT,
+)  # of which one at most drafts for a target: see `proposers.supply`
 
 
 def supplied_by(runner: DrafterRunner) -> Listed:
-    return LISTED_HEADS if runner is DrafterRunner.HEADS else LISTED_DRAFTER
+    return {DrafterRunner.HEADS: LISTED_HEADS, DrafterRunner.BROUGHT: LISTED_BROUGHT}.get(runner, LISTED_DRAFTER)
 
 
 def proposers(supplied: DrafterSource | None) -> tuple[Listed, ...]:
@@ -72,4 +77,4 @@ def paying(passes: PassCosts, supplied: DrafterSource | None) -> tuple[Listed, .
 
 def origins() -> tuple[Origin, ...]:
     """The origins of the proposers; the target has one of its own, `TARGET`."""
-    return tuple(listed.origin for listed in PROPOSERS)
+    return tuple(dict.fromkeys(listed.origin for listed in PROPOSERS))

@@ -97,10 +97,9 @@ class DrafterProposer(SuppliedProposer):
         self._drafted, self._refused = [], None
         self._counts = context.learns and context.owner.drafts_from_chats  # else it is the original that guesses
         self._alternatives, self._most_branches = [], context.max_branches - 1
-        ending = self._ending(self._follow(context), context)
-        if ending is None or not self._window.num_certain + len(ending.tokens):
+        own = self._begun(context, limit)
+        if own is None:
             return NO_DRAFT
-        own = self._read(self._window.unread(ending.tokens, ending.num_certain))
         if context.is_certain or context.sampling.temperature == 0:
             return self._guess(own, limit, worth, context)
         return self._sample(own, limit, worth, context)
@@ -150,6 +149,14 @@ class DrafterProposer(SuppliedProposer):
         self._turns, self._to_read, self._is_over = None, None, True
         self._window.clear()
         self._drafter.roll_back(0)
+
+    def _begun(self, context: Context, limit: int) -> DraftOutlook | None:  # noqa: ARG002
+        """What it guesses first, after reading what was written since the last draft; None if there is nothing to read.
+        `limit`: of guesses in this draft."""
+        ending = self._ending(self._follow(context), context)
+        if ending is None or not self._window.num_certain + len(ending.tokens):
+            return None
+        return self._read(self._window.unread(ending.tokens, ending.num_certain))
 
     @property
     def _held(self) -> Sequence[int]:
@@ -265,7 +272,7 @@ class DrafterProposer(SuppliedProposer):
         if self._drafting[0] is not context.sampling:
             self._drafting = context.sampling, drafting(context.sampling)
         ids, logits = rows.largest(outlook.logits, _MOST_CANDIDATES)
-        may_be = mask[ids] == 0
+        may_be = (mask[ids] == 0) & np.isfinite(logits)
         if inner:
             may_be |= np.array([token in inner for token in ids.tolist()])
         ids, logits = ids[may_be], logits[may_be]

@@ -46,6 +46,7 @@ class Pair(Enum):
     # one family were at hand, and a pruned or requantized copy of the target would be too like it.
     FAMILY = (0.66, 0.76)
     UNKNOWN = (0.35, 0.52)  # assumed, to be on the safe side: it is the user's choice anyway
+    BROUGHT = (0.70, 0.70)  # made with the target, or for it; assumed, as no real ones were at hand
     HEADS = (0.40, 0.45)  # made for the target; a chain that brings what their trees brought when measured
 
 
@@ -109,8 +110,7 @@ class Selection:
         given_s = self._given_step(source)
         is_measured = bool(given_s or record.step_s)
         step_s = given_s or self.step_of(source)
-        heads = source.runner is DrafterRunner.HEADS
-        speedup = expected_speedup(self._passes, first, following, step_s, at_once=heads)
+        speedup = expected_speedup(self._passes, first, following, step_s, at_once=source.guesses_at_once)
         seen = record.guesses.num_first + record.guesses.num_next
         return DrafterProspect(source, first, following, seen, step_s, is_measured, speedup, applicant.memory_bytes)
 

@@ -29,7 +29,7 @@ def shares_vocabulary(target: Vocabulary, pieces: Sequence[bytes]) -> bool:
     and for padding after them."""
     size = min(len(target), len(pieces))
     longer = max(len(target), len(pieces))
-    num_different = sum(map(bytes.__ne__, _texts(target)[:size], pieces[:size]))
+    num_different = sum(map(bytes.__ne__, texts_of(target)[:size], pieces[:size]))
     return longer - size + num_different <= _MOST_DIFFERENT * longer
 
 
@@ -45,7 +45,7 @@ class SharedVocabularyDrafter(DrafterProposer):
         self._unread_prompt: list[int] = []
         self._num_tokens = len(pieces)
         self._pieces = pieces
-        texts = _texts(target)
+        texts = texts_of(target)
         # Added to the drafter's logits, shape (its vocabulary,): minus infinity for what is never drafted.
         self._mask = np.zeros(len(pieces), np.float32)
         for token, piece in enumerate(pieces):
@@ -130,6 +130,6 @@ class SharedVocabularyDrafter(DrafterProposer):
         return has_room and worth.goes_on(self._chances())
 
 
-def _texts(target: Vocabulary) -> list[bytes]:
+def texts_of(target: Vocabulary) -> list[bytes]:
     """The target's tokens as bytes, empty for special ones."""
     return [b"" if token in target.silent else piece for token, piece in enumerate(target.pieces)]

@@ -23,9 +23,13 @@ from engine.speculation.drafter.siblings import LARGER, is_same_size, sibling_of
 from engine.speculation.drafter.torch_library import import_apart, preload_torch
 from engine.speculation.model.files.estimate import estimate, free_memory
 from engine.speculation.model.files.facts import TargetFacts, facts_of
-from engine.speculation.model.files.sources import starter_in_use
-from engine.speculation.model.interface import Target, TargetDescription, TargetFeature, Vocabulary
+from engine.speculation.model.files.model_files import model_name
+from engine.speculation.model.files.pairing import BroughtHead, brought_by
+from engine.speculation.model.files.sources import file_source, starter_in_use
+from engine.speculation.model.interface import Target, TargetDescription, TargetFeature, Vocabulary, leading
+from engine.speculation.model.llama.heads_trial import try_heads
 from engine.speculation.numerics.draft_length import PassCosts
+from engine.speculation.proposers.brought import BroughtProposer
 from engine.speculation.proposers.drafting import Drafting, NgramMemory
 from engine.speculation.proposers.gguf_drafting import open_gguf
 from engine.speculation.proposers.interface import SuppliedProposer
@@ -35,7 +39,7 @@ from engine.values.drafters import DrafterChoice, DrafterOffer, DrafterRecord, D
 from engine.values.errors import Cancelled, DrafterUnusable, MendableError, StoreUnusable, TargetMissing, TargetUnusable
 from engine.values.sentences import say
 from engine.values.spare_time import SpareTime
-from engine.values.targets import TargetRecord
+from engine.values.targets import HeadMethod, TargetRecord
 
 _logger = logging.getLogger("slipstream.drafters")
 
@@ -43,6 +47,7 @@ _MOST_FROM_LIBRARY = 4
 _TORCH_BYTES = 250_000_000  # its libraries
 _WORK_BYTES = 100_000_000  # of a pass, and the context of a small model
 _MEMORY_SHARE = 0.5  # of what is free
+OWN_LAYERS = "own-layers"  # the key of those that a target's own file brings; figures are stored by target
 
 
 class DrafterMemory(Protocol):
@@ -101,7 +106,7 @@ class DrafterSupply:
             fixed = drafter_source(wanted, self._config.data_dir, self._known.library)
         self._fixed = fixed
         records = self._known.drafters.drafter_records(self._identity) if self._identity else {}
-        applicants = self._applicants.find(fixed, records, TargetFeature.STATES in self._target.features)
+        applicants = self._applicants.find(fixed, records, self._target.features)
         self._selection = Selection(passes, self._target.description.size_bytes, applicants, records, given_step)
         found = self._find(self._selection)
         self._decide(found)
@@ -148,6 +153,9 @@ class DrafterSupply:
     ) -> Drafting:
         if source.runner is DrafterRunner.HEADS:
             return open_heads(source, self._target, is_cancelled, pause)
+        if source.method is not None:
+            tried = self._config.data_dir / "tried-heads"
+            return open_brought(source, source.method, self._target, tried, is_cancelled, pause)
         return open_drafting(self._config, source, self._target.vocabulary, self._known.ngrams, is_cancelled, pause)
 
     def give_up(self) -> None:
@@ -216,6 +224,27 @@ def open_heads(
     return Drafting(source, source.key, target.vocabulary, HeadsProposer(heads, target.vocabulary, source.label), None)
 
 
+def open_brought(
+    source: DrafterSource,
+    method: HeadMethod,
+    target: Target,
+    tried: Path,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    pause: Callable[[], None] = lambda: None,
+) -> Drafting:
+    """Loads heads that this target, or a file made for it, brings; they are tried once before: see `try_heads`. Raises
+    DrafterUnusable, what `pause` raises, and Cancelled."""
+    if is_cancelled():
+        raise Cancelled("Loading the heads was cancelled.")
+    pause()
+    leader, path = leading(target), None if source.path == target.description.path else source.path
+    if not source.trusted:
+        try_heads(method, path, target.description.path, tried, is_cancelled)
+    pause()
+    heads = leader.open_heads(method, path)
+    return Drafting(source, source.key, target.vocabulary, BroughtProposer(heads, leader, source.label), None)
+
+
 def open_drafting(
     config: EngineConfig,
     source: DrafterSource,
@@ -266,18 +295,22 @@ class Applicants:
         self._facts: TargetFacts | None = None  # of the target
 
     def find(
-        self, fixed: DrafterSource | None = None, known: Collection[str] = (), has_states: bool = False
+        self,
+        fixed: DrafterSource | None = None,
+        known: Collection[str] = (),
+        features: Collection[TargetFeature] = (),
     ) -> list[Applicant]:
-        """`has_states`: whether the target provides its states, from which heads guess. `fixed`: the user's choice,
-        which is among them whatever it is; `known`: keys of drafters that were used for this target. Reads the headers
-        of files that are not known yet."""
+        """`features`: of the target, from which heads guess. `fixed`: the user's choice, which is among them whatever
+        it is; `known`: keys of drafters that were used for this target. Reads the headers of files that are not known
+        yet."""
         path, records, starter = self._target.path, self._library(), _starter()
         self._facts = _facts(path, next((each.facts for each in records if each.path == path), ""))
         # As installed, and the quantization that is used in its place.
         starters = frozenset() if starter is None else frozenset({starter.path, starter_in_use(self._data_dir).path})
         found = [*self._ours(starter, path in starters, known), *self._from_library(records, starters)]
-        heads = find_heads(self._data_dir, path) if has_states else []
+        heads = find_heads(self._data_dir, path) if TargetFeature.STATES in features else []
         found += [Applicant(each, Pair.HEADS, _TORCH_BYTES + each.size_bytes) for each in heads]
+        found += self._brought(records) if TargetFeature.LEADS in features else ()
         if fixed is not None and all(each.source.key != fixed.key for each in found):
             pair = Pair.HEADS if fixed.runner is DrafterRunner.HEADS else Pair.UNKNOWN
             found.append(Applicant(fixed, pair, fixed.size_bytes + _WORK_BYTES))
@@ -308,6 +341,21 @@ class Applicants:
         if not is_starter and STARTER_TORCH in known:  # else it guesses as the starter does, and takes more memory
             yield Applicant(starter_in_torch(starter), Pair.SMALL, starter.size_bytes + _WORK_BYTES + _TORCH_BYTES)
 
+    def _brought(self, records: Sequence[TargetRecord]) -> Iterator[Applicant]:
+        """The drafter that was made for this target, if it brings one along."""
+        target = self._target
+        head = brought_by(target.path, (record.path for record in records)).head
+        if head is None:
+            return
+        if head.path is not None:
+            known = file_source(head.path)
+            key, path, size = known.identity or f"file:{head.path}", head.path, known.size_bytes
+        else:
+            own = 0 if self._facts is None else self._facts.own_layers
+            key, path, size = OWN_LAYERS, target.path, target.size_bytes * own // max(1, target.num_layers)
+        source = DrafterSource(key, _named(head), DrafterRunner.BROUGHT, path, size, method=head.method)
+        yield Applicant(source, Pair.BROUGHT, (size if head.path else 0) + _WORK_BYTES)
+
     def _from_library(self, records: Sequence[TargetRecord], starters: Collection[Path]) -> list[Applicant]:
         """Smaller models: those of the target's own family first, then the smallest."""
         found: list[tuple[bool, int, TargetRecord]] = []
@@ -325,6 +373,11 @@ class Applicants:
             Applicant(file_drafter(record.path, (record,)), Pair.FAMILY if is_family else Pair.SMALL, memory)
             for is_family, memory, record in found[:_MOST_FROM_LIBRARY]
         ]
+
+
+def _named(head: BroughtHead) -> str:
+    """What lists and sentences call a drafter made for one model."""
+    return head.method.value if head.path is None else f"{head.method.value} ({model_name(head.path)})"
 
 
 def _is_family(one: TargetFacts, other: TargetFacts | None) -> bool:

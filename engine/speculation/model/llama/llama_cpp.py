@@ -18,6 +18,7 @@ from llama_cpp import llama_cpp as lib
 
 from engine.speculation.model.interface import (
     FloatRows,
+    FollowingHeads,
     Interrupted,
     PictureRun,
     SavedPart,
@@ -26,6 +27,7 @@ from engine.speculation.model.interface import (
     TargetFeature,
     TargetLimits,
 )
+from engine.speculation.model.llama.heads import BroughtHeads, open_heads
 from engine.speculation.model.llama.loaded_model import LoadedModel, raise_failure
 from engine.speculation.model.llama.opening import open_context, open_model, parameters_of_one
 from engine.speculation.model.llama.passes import tested_features
@@ -39,6 +41,7 @@ from engine.values.errors import Cancelled, TargetUnusable
 from engine.values.pictures import Picture
 from engine.values.sentences import template
 from engine.values.stop_signal import StopSignal
+from engine.values.targets import HeadMethod
 
 MAX_TOKENS = 512  # of one pass: enough to keep every core busy
 MAX_ROWS = 64  # of logits: llama.cpp reserves rows × vocabulary floats for them
@@ -80,6 +83,9 @@ class LlamaCppTarget(LoadedModel):
         self._adapter: Any = None
         self._kinds = kinds
         self._projector: Projector | None = None
+        self._settings = settings
+        self._heads: BroughtHeads | None = None  # that follow
+        self._joining: BroughtHeads | None = None  # and those that do from the next pass on
         self.num_held = 0
         self._num_revocable = 0  # of the last tokens, where the model keeps a few states
         self._num_rows = 0  # of the last pass
@@ -96,7 +102,7 @@ class LlamaCppTarget(LoadedModel):
             self._num_tokens = len(self.vocabulary)
             for row in range(MAX_TOKENS):
                 self._batch.seq_id[row][0] = HELD
-            self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS}
+            self.features = tested_features(self, MAX_LENGTH, stop) | {TargetFeature.KEEPS, TargetFeature.LEADS}
             self._clear()
             if lib.llama_pooling_type(context) == lib.LLAMA_POOLING_TYPE_NONE:  # others have one state for all tokens
                 self.features |= {TargetFeature.STATES}
@@ -122,11 +128,13 @@ class LlamaCppTarget(LoadedModel):
         max_rows: int = MAX_ROWS,
         is_trial: bool = False,
         projector: Path | None = None,
+        with_heads: bool = False,
     ) -> Self:
         """Loads a GGUF file; a pass returns at most `max_rows` of logits. `is_trial`: see `open_model`. `projector`:
-        the file with which it sees, opened with the first picture. Raises TargetMissing, TargetUnsupported,
-        TargetUnusable (CardsTooSmall where less on graphics cards would help) or Cancelled."""
-        model = open_model(path, settings, on_progress, stop, is_trial)
+        the file with which it sees, opened with the first picture. `with_heads`: also loads the layers for guessing
+        ahead that the file brings. Raises TargetMissing, TargetUnsupported, TargetUnusable (CardsTooSmall where less on
+        graphics cards would help) or Cancelled."""
+        model = open_model(path, settings, on_progress, stop, is_trial, with_heads)
         parameters = parameters_of_one(model, settings, MAX_TOKENS, max_rows, MAX_BRANCHES)
         context = open_context(model, path, parameters, settings)
         kinds = " ".join(f"{name}={getattr(parameters, name)}" for name in _KINDS)
@@ -183,6 +191,8 @@ class LlamaCppTarget(LoadedModel):
     def keep_branch(self, places: Sequence[int]) -> None:
         winners = self._branches[places[-1] + 1 if places else 0]
         first, end = self.num_held, self.num_held + len(places)
+        if self._heads is not None:
+            self._heads.pick([0, *(place + 1 for place in places)], len(self._branches))
         if HELD in winners:
             lib.llama_memory_seq_rm(self._memory, HELD, end, -1)
         else:
@@ -219,6 +229,8 @@ class LlamaCppTarget(LoadedModel):
         if can and lib.llama_memory_seq_rm(self._memory, HELD, num_kept, -1):
             self._sequences.unshare(num_kept)
             self.num_held, self._num_revocable = num_kept, 0
+            if self._heads is not None:
+                self._heads.keep(num_kept)
             return True
         self._clear()
         return False
@@ -312,8 +324,21 @@ class LlamaCppTarget(LoadedModel):
         width = lib.llama_model_n_embd_out(self._model)
         return self._view(_states_address(self._context), self._num_rows, width)
 
+    def open_heads(self, method: HeadMethod, path: Path | None) -> BroughtHeads:
+        return open_heads(self._model, self._context, method, path, self._settings)
+
+    def lead(self, heads: FollowingHeads) -> None:
+        assert isinstance(heads, BroughtHeads)
+        assert not heads.is_unwanted
+        heads.is_following = True
+        self._joining = heads
+
     def close(self) -> None:
         self._views.clear()
+        for heads in (self._heads, self._joining):
+            if heads is not None:
+                heads.close()
+        self._heads = self._joining = None
         if self._projector is not None:
             self._projector.close()
         if self._context is not None:
@@ -341,6 +366,8 @@ class LlamaCppTarget(LoadedModel):
         if stop.is_set():
             raise Interrupted
         self._watch(stop)
+        if self._joining is not None or (self._heads is not None and self._heads.is_unwanted):
+            self._change_heads()
         count = len(tokens)
         if count == 1:
             self._batch_tokens[0], self._batch_outputs[0] = tokens[0], 1
@@ -354,6 +381,18 @@ class LlamaCppTarget(LoadedModel):
         result = lib.llama_decode(self._context, self._batch)
         if result != 0:
             self._recover(result)
+        if self._heads is not None:
+            self._heads.take(tokens, self.num_held)
+
+    def _change_heads(self) -> None:
+        present = [each for each in (self._joining, self._heads) if each is not None]
+        self._heads, self._joining = next((each for each in present if not each.is_unwanted), None), None
+        for heads in present:
+            if heads is not self._heads:
+                heads.follow(False)
+                heads.close()
+        if self._heads is not None:
+            self._heads.follow(True)
 
     def _embed(self, wanted: bool) -> None:
         """Has passes return states or not; llama.cpp would log it with every pass, and call Python for that."""
@@ -395,3 +434,5 @@ class LlamaCppTarget(LoadedModel):
         self._sequences.clear()
         self.num_held = self._num_revocable = 0
         self._branches = []
+        if self._heads is not None:
+            self._heads.keep(0)

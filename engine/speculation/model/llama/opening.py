@@ -124,13 +124,15 @@ def open_model(
     on_progress: Callable[[float], None],
     stop: StopSignal,
     is_trial: bool = False,
+    with_heads: bool = False,
 ) -> Any:
     """The weights of a GGUF file, to be returned with `free_model`. A file that is open already is not mapped again: a
     drafter may be the target of another chat. In a trial all weights are checked, and read as they are in the file
-    instead of being arranged for speed. Raises TargetMissing, TargetUnusable, TargetUnsupported or Cancelled."""
+    instead of being arranged for speed. `with_heads`: also layers for guessing ahead. Raises TargetMissing,
+    TargetUnusable, TargetUnsupported or Cancelled."""
     check_file(path)
     state = path.stat()
-    key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers
+    key = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, settings.gpu_layers, with_heads
     if stop.is_set():
         raise Cancelled("Loading {name} was cancelled.", name=path.name)
     with _sharing:
@@ -139,7 +141,7 @@ def open_model(
             known.num_users += 1
             on_progress(1.0)
             return known.model
-    model = _load_model(path, settings, on_progress, stop, is_trial)
+    model = _load_model(path, settings, on_progress, stop, is_trial, with_heads)
     with _sharing:
         _open_models.append(_OpenModel(key, model))
     return model
@@ -175,7 +177,12 @@ _open_models: list[_OpenModel] = []
 
 
 def _load_model(
-    path: Path, settings: TargetSettings, on_progress: Callable[[float], None], stop: StopSignal, is_trial: bool
+    path: Path,
+    settings: TargetSettings,
+    on_progress: Callable[[float], None],
+    stop: StopSignal,
+    is_trial: bool,
+    with_heads: bool,
 ) -> Any:
     def report(progress: float, _user_data: object) -> bool:
         on_progress(progress)
@@ -185,6 +192,7 @@ def _load_model(
     parameters = lib.llama_model_default_params()
     parameters.progress_callback = callback
     parameters.check_tensors, parameters.use_extra_bufts = is_trial, not is_trial
+    parameters.load_mtp = with_heads
     if settings.gpu_layers is not None:
         parameters.n_gpu_layers = settings.gpu_layers
         if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there

@@ -1,0 +1,226 @@
+"""Tiny models of random weights with heads, as llama.cpp knows them: a model with an MTP layer, and one with files of
+EAGLE-3, DFlash, DFlash 2 and DSpark that were made for it.
+
+Random heads are hardly ever right. So the models follow each token by one that depends mostly on it, and the heads of
+an MTP layer, of EAGLE-3 and of DSpark are made to find that one: some of their guesses are right, and others wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gguf import GGUFWriter
+
+from tests.fakes.tiny_models import _add_sentencepiece, _begin
+
+Weights = npt.NDArray[Any]
+
+WIDTH, INNER, HEADS, LAYERS, VOCABULARY = 64, 128, 4, 4, 274
+BLOCK = 6  # tokens that DFlash guesses at once, with the one before them
+_HEAD = WIDTH // HEADS
+_MASK = 0  # the unknown token stands for what is to be guessed
+_UNWRITTEN = [0, 1, 2, *range(3 + 0x80, 3 + 0x100)]  # special ones, and bytes that alone are no text
+_CANDIDATES, _RANK, _KERNEL, _GROUP = 4, 8, 2, 16  # of DFlash 2
+_READ_LAYERS = (1, 2, 3)
+_UNSURE = 3  # times the noise, where a head would nearly always be right
+_NOISE = 0.06  # of a layer, beside the tokens' own 1: what comes next depends on more than the token
+
+
+def seeing_target(path: Path) -> Path:
+    """A Qwen 3 of four layers, whose inputs llama.cpp can tell."""
+    writer = _begin("qwen3", LAYERS)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_key_length(_HEAD)
+    writer.add_value_length(_HEAD)
+    writer.add_layer_norm_rms_eps(1e-6)
+    _add_sentencepiece(writer)
+    return _write(path, writer, _body(LAYERS, np.random.default_rng(2)) | _ends())
+
+
+def mtp_target(path: Path) -> Path:
+    """A mixture of experts whose second layer guesses the token after the next."""
+    dice = np.random.default_rng(3)
+    writer = _begin("glm4moe", 2)
+    writer.add_nextn_predict_layers(1)
+    writer.add_head_count(HEADS)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_leading_dense_block_count(1)
+    writer.add_expert_count(2)
+    writer.add_expert_used_count(1)
+    writer.add_expert_shared_count(1)
+    writer.add_expert_feed_forward_length(INNER)
+    _add_sentencepiece(writer)
+    weights = _feed_forward(0, dice) | _ends()
+    del weights["blk.0.ffn_norm.weight"]
+    for layer in range(2):
+        parts = ("q", "k", "v", "output")
+        weights |= {f"blk.{layer}.attn_{part}.weight": _noise((WIDTH, WIDTH), dice) for part in parts}
+        weights |= {f"blk.{layer}.{part}_norm.weight": np.ones(WIDTH) for part in ("attn", "post_attention")}
+    wide = (INNER, WIDTH)
+    weights["blk.0.ffn_down.weight"] *= _UNSURE
+    weights |= {"blk.1.ffn_gate_inp.weight": _noise((2, WIDTH), dice), "blk.1.exp_probs_b.bias": np.zeros(2)}
+    for name, count in (("exps", (2,)), ("shexp", ())):
+        weights |= {f"blk.1.ffn_{part}_{name}.weight": _noise((*count, *wide), dice) for part in ("gate", "up")}
+        weights[f"blk.1.ffn_down_{name}.weight"] = _noise((*count, *wide[::-1]), dice)
+    weights["blk.1.nextn.eh_proj.weight"] = _beside(np.eye(WIDTH), _noise((WIDTH, WIDTH), dice))
+    weights |= {f"blk.1.nextn.{part}.weight": np.ones(WIDTH) for part in ("enorm", "hnorm", "shared_head_norm")}
+    return _write(path, writer, weights)
+
+
+def eagle3(
+    path: Path,
+    target_layers: Sequence[int] = _READ_LAYERS,
+    target_hidden_size: int = WIDTH,
+    guessed: Sequence[int] = (),
+) -> Path:
+    """A head for `seeing_target`, which takes its tokens and its output from there. `guessed`: the tokens that it
+    guesses, with an output of its own; if none, all of them."""
+    dice = np.random.default_rng(4)
+    writer = _begin("eagle3", 1)
+    _add_heads(writer)
+    writer.add_array("eagle3.target_layers", list(target_layers))
+    writer.add_uint32("eagle3.target_hidden_size", target_hidden_size)
+    wide = np.eye(WIDTH), _noise((WIDTH, WIDTH), dice)
+    weights = {
+        "fc.weight": _noise((WIDTH, len(target_layers) * target_hidden_size), dice),
+        "output_norm.weight": np.ones(WIDTH),
+        "blk.0.attn_norm.weight": np.ones(WIDTH),
+        "blk.0.attn_norm_2.weight": np.ones(WIDTH),
+        # Each token looks for itself, and passes on what it is.
+        "blk.0.attn_q.weight": 3 * _beside(*wide),
+        "blk.0.attn_k.weight": _beside(*wide),
+        "blk.0.attn_v.weight": _beside(*wide),
+        "blk.0.attn_output.weight": np.eye(WIDTH),
+        **_feed_forward(0, dice),
+    }
+    if guessed:
+        weights |= {"output.weight": _noise((len(guessed), WIDTH), dice), "d2t": np.array(guessed)}
+    return _write(path, writer, weights)
+
+
+def dflash(path: Path, selects: bool = False) -> Path:
+    """A head for `seeing_target` that guesses a block at once; `selects`: DFlash 2, whose guesses depend on the one
+    before."""
+    dice = np.random.default_rng(5)
+    writer, weights = _dflash(dice)
+    if selects:
+        for key, value in (
+            *(("conv_kernel_size", _KERNEL), ("conv_group_size", _GROUP)),
+            *(("selector_rank", _RANK), ("selector_top_k", _CANDIDATES)),
+        ):
+            writer.add_uint32(f"dflash.{key}", value)
+        weights["selector_predecessor.weight"] = _noise((VOCABULARY, _RANK), dice, 1)
+        weights["selector_successor.weight"] = _noise((VOCABULARY, _RANK), dice, 1)
+        weights["selector_hidden.weight"] = _noise((_RANK, WIDTH), dice, 1)
+        for part in ("attn", "ffn"):
+            weights[f"blk.0.{part}_conv_base"] = _noise((2, _KERNEL, WIDTH), dice, 1)
+            weights[f"blk.0.{part}_conv_proj.weight"] = _noise((2 * _KERNEL * WIDTH // _GROUP, WIDTH), dice)
+    return _write(path, writer, weights)
+
+
+def dspark(path: Path) -> Path:
+    """The same with a head that looks at the guess before, and knows what usually follows it."""
+    dice = np.random.default_rng(6)
+    writer, weights = _dflash(dice)
+    ends = _ends()
+    weights["markov_w1.weight"] = ends["token_embd.weight"]
+    weights["markov_w2.weight"] = ends["output.weight"]
+    weights["conf_proj.weight"] = _noise((1, 2 * WIDTH), dice)
+    return _write(path, writer, weights)
+
+
+def all_heads(folder: Path) -> dict[str, tuple[Path, Path | None]]:
+    """Writes each model with its head, by llama.cpp's name of the method; None: the head is in the model's own file."""
+    seeing = seeing_target(folder / "seeing.gguf")
+    return {
+        "draft-mtp": (mtp_target(folder / "mtp.gguf"), None),
+        "draft-eagle3": (seeing, eagle3(folder / "eagle3.gguf")),
+        "draft-dflash": (seeing, dflash(folder / "dflash.gguf")),
+        "draft-dflash2": (seeing, dflash(folder / "dflash2.gguf", selects=True)),
+        "draft-dspark": (seeing, dspark(folder / "dspark.gguf")),
+    }
+
+
+def _dflash(dice: np.random.Generator) -> tuple[GGUFWriter, dict[str, Weights]]:
+    writer = _begin("dflash", 1)
+    _add_heads(writer)
+    writer.add_array("dflash.target_layers", list(_READ_LAYERS))
+    writer.add_uint32("dflash.block_size", BLOCK)
+    writer.add_mask_token_id(_MASK)
+    weights = _body(1, dice) | {"output_norm.weight": np.ones(WIDTH)}
+    # All look for what is common to tokens, and so find the token before the block, beside weaker traces of the text.
+    weights |= {"fc.weight": _noise((WIDTH, 3 * WIDTH), dice), "enc.output_norm.weight": np.full(WIDTH, 0.1)}
+    weights |= {f"blk.0.attn_{part}.weight": np.tile(_common(), (WIDTH, 1)) for part in ("q", "k")}
+    weights["blk.0.attn_v.weight"] = np.eye(WIDTH) - np.outer(_common(), _common())
+    weights["blk.0.attn_output.weight"] = np.eye(WIDTH)
+    weights["blk.0.ffn_down.weight"] *= 0.02
+    return writer, weights
+
+
+def _add_heads(writer: GGUFWriter) -> None:
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_key_length(_HEAD)
+    writer.add_value_length(_HEAD)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_layer_norm_rms_eps(1e-6)
+    _add_sentencepiece(writer)
+
+
+def _ends() -> dict[str, Weights]:
+    """Embeddings, and an output by which each token is likely followed by a certain other one."""
+    dice = np.random.default_rng(7)
+    tokens = dice.normal(0, 1, (VOCABULARY, WIDTH)) + 8 * _common()
+    tokens[_MASK] = 8 * _common()
+    output = 0.25 * tokens[np.argsort(dice.permutation(VOCABULARY))]
+    output[_UNWRITTEN] = 0
+    return {"token_embd.weight": tokens, "output.weight": output, "output_norm.weight": np.ones(WIDTH)}
+
+
+def _common() -> Weights:
+    """The direction that all tokens share, of length 1."""
+    return np.full(WIDTH, WIDTH**-0.5)
+
+
+def _body(num_layers: int, dice: np.random.Generator) -> dict[str, Weights]:
+    weights: dict[str, Weights] = {}
+    for layer in range(num_layers):
+        weights |= {
+            f"blk.{layer}.attn_{part}.weight": _noise((WIDTH, WIDTH), dice) for part in ("q", "k", "v", "output")
+        }
+        weights |= {f"blk.{layer}.attn_{part}_norm.weight": np.ones(_HEAD) for part in ("q", "k")}
+        weights[f"blk.{layer}.attn_norm.weight"] = np.ones(WIDTH)
+        weights |= _feed_forward(layer, dice)
+    return weights
+
+
+def _feed_forward(layer: int, dice: np.random.Generator) -> dict[str, Weights]:
+    return {
+        f"blk.{layer}.ffn_norm.weight": np.ones(WIDTH),
+        f"blk.{layer}.ffn_gate.weight": _noise((INNER, WIDTH), dice, 0.1),
+        f"blk.{layer}.ffn_up.weight": _noise((INNER, WIDTH), dice, 0.1),
+        f"blk.{layer}.ffn_down.weight": _noise((WIDTH, INNER), dice, 0.1),
+    }
+
+
+def _beside(first: Weights, second: Weights) -> Weights:
+    return np.concatenate((first, second), axis=1)
+
+
+def _noise(shape: tuple[int, ...], dice: np.random.Generator, scale: float = _NOISE) -> Weights:
+    return dice.normal(0, scale, shape)
+
+
+def _write(path: Path, writer: GGUFWriter, weights: Mapping[str, Weights]) -> Path:
+    for name, values in weights.items():
+        writer.add_tensor(name, values if name == "d2t" else values.astype(np.float32))
+    writer.write_header_to_file(path)
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
