@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +15,21 @@ from huggingface_hub import close_session
 
 from engine.backend.hub import fetching
 from engine.backend.hub.download import download_target
+from engine.backend.hub.fetcher import ModelFetcher
 from engine.backend.hub.hub_service import HubService
 from engine.backend.hub.search import list_files, search_models
+from engine.backend.library.library_service import LibraryService
 from engine.backend.library.saved_downloads import SavedDownloads
 from engine.backend.library.suggestions import read_suggestions
+from engine.backend.storage import Repository
+from engine.values.config import TargetSettings
 from engine.values.errors import Cancelled, FetchFailed
 from engine.values.stop_signal import StopSignal
-from engine.values.targets import Downloading, HubFile
+from engine.values.targets import Downloading, HeadMethod, HubFile
 from tests.fakes.gguf import TINY, gguf
 from tests.fakes.hub import CERTIFICATE, FakeHub, serving
+from tests.fakes.tiny_heads import tiny_head
+from tests.fakes.tiny_models import tiny_qwen3
 
 NAME = "somebody/Tiny-GGUF"
 ONE, BIG = "tiny-Q4_K_M.gguf", "Q8_0/tiny-Q8_0-00001-of-00002.gguf"
@@ -169,6 +176,27 @@ def test_a_repository_of_drafters_alone_offers_them_as_such(hub: FakeHub, kept: 
     (file,) = list_files(NAME)
     assert (file.is_head, file.head) == (True, "")
     assert see(file, kept)[0].name == HEAD
+
+
+def test_what_came_along_is_paired_in_the_library_and_what_came_alone_says_what_it_is(
+    hub: FakeHub, kept: SavedDownloads, tmp_path: Path
+) -> None:
+    head = tiny_head(tmp_path / HEAD, HeadMethod.EAGLE3).read_bytes()
+    hub.models[NAME] = {"tiny-Q8_0.gguf": tiny_qwen3(tmp_path / "tiny.gguf").read_bytes(), HEAD: head}
+    hub.models["other/heads"] = {"dflash-tiny.gguf": tiny_head(tmp_path / "b", HeadMethod.DFLASH).read_bytes()}
+    with closing(Repository.open(tmp_path / "store")) as repository:
+        library = LibraryService(repository, kept, lambda: None, lambda _event: None)
+        fetcher = ModelFetcher(kept, lambda: library)
+        downloaded = fetcher.fetch(list_files(NAME)[0])
+        assert downloaded.problem == ""
+        listed = {target.path: target for target in library.list()}
+        assert listed[downloaded.path].brings is HeadMethod.EAGLE3
+        assert library.estimate(downloaded.path, TargetSettings()).drafter > len(head)
+        alone = fetcher.fetch(list_files("other/heads")[0])
+        assert alone.problem.startswith("dflash-tiny.gguf is a drafter (DFlash) made for one model")
+        listed = {target.path: target for target in library.list()}
+        assert listed[alone.path].head is HeadMethod.DFLASH
+        assert listed[downloaded.path].brings is HeadMethod.DFLASH, "from the library, where it is the better kind"
 
 
 def test_a_drafter_that_is_stopped_goes_on_or_is_discarded_with_its_model(hub: FakeHub, kept: SavedDownloads) -> None:
