@@ -9,7 +9,6 @@ from engine.speculation.model.files.brought import (
     method_of,
     no_model_but_head,
     no_use_of_own_layers,
-    own_context,
 )
 from engine.speculation.model.files.gguf_header import GgufHeader
 from engine.values.sentences import say, together
@@ -122,8 +121,7 @@ def memory_of(header: GgufHeader) -> MemoryNeeds | None:
     num_stored = (of("attention.key_length") or head_width) + (of("attention.value_length") or head_width)
     vocabulary_size = header.length("tokenizer.ggml.tokens") or of("vocab_size")
     if method_of(header) is HeadMethod.MTP:  # it has the numbers of its whole model, whose layers it lacks
-        num_own = min(of("nextn_predict_layers"), num_layers) if own_context(header) else 0
-        key_heads = key_heads[num_layers - num_own :]
+        key_heads = key_heads[-min(of("nextn_predict_layers"), num_layers) :]
     interval = of("full_attention_interval")
     if interval > 1:  # the layers between keep a running state instead
         key_heads = tuple(count if (layer + 1) % interval == 0 else 0 for layer, count in enumerate(key_heads))

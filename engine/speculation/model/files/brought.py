@@ -32,7 +32,9 @@ _ONE_OWN_LAYER = frozenset(
     )
 )
 _OWN_LAYERS = _ONE_OWN_LAYER | {"hy_v3", "mimo2", "step35"}
-_FOR = {"gemma4-assistant": "gemma4"}  # by the architecture of a head that has one of its own, that of its model
+# By the architecture of a head that has one of its own, that of its model: they are known, and not used
+# (docs/decisions/0072-brought-heads.md).
+_FOR = {"gemma4-assistant": "gemma4"}
 # Those whose states between layers it hands to a head in a file of its own,
 _TAPPED = frozenset(
     (
@@ -49,7 +51,6 @@ _TAPPED_BEHIND_BY_EAGLE3 = frozenset(
         "qwen3next",
     )
 )
-_SHARED = ("attention.key_length", "attention.key_length_swa")  # of a context that a head reads with its model
 _EAGLE3_TAPS = 3
 _MOST_OWN_LAYERS = 16
 _MOST_LAYERS = 512  # of any model that llama.cpp reads
@@ -99,11 +100,6 @@ def method_of(header: GgufHeader) -> HeadMethod | None:
     if architecture in _FOR or (_said_own_layers(header) and header.num_tensors and not _has_trunk(header)):
         return HeadMethod.MTP
     return None
-
-
-def own_context(header: GgufHeader) -> bool:
-    """True if a head keeps a context of its own; else it reads that of its model."""
-    return header.text("general.architecture") not in _FOR
 
 
 def no_model_but_head(header: GgufHeader, name: str) -> str:
@@ -225,7 +221,7 @@ def _of_other_kind(head: _File, target: _File, method: HeadMethod) -> str:
             target=model_name(target.path),
             found=target.architecture,
         )
-    if target.architecture not in ({*_OWN_LAYERS, *_FOR.values()} if method is HeadMethod.MTP else _TAPPED):
+    if target.architecture not in (_OWN_LAYERS if method is HeadMethod.MTP else _TAPPED):
         return say(
             "{name} cannot be used: {method} is not supported for the architecture {found} yet.",
             name=head.name,
@@ -237,9 +233,7 @@ def _of_other_kind(head: _File, target: _File, method: HeadMethod) -> str:
 
 def _of_other_width(head: _File, target: _File, method: HeadMethod) -> str:
     width, found = target.of("embedding_length"), head.of("embedding_length")
-    if head.architecture in _FOR:
-        found = head.of("embedding_length_out")
-    elif method is HeadMethod.EAGLE3:
+    if method is HeadMethod.EAGLE3:
         has_own_ends = {"token_embd.weight", "output.weight"} <= head.header.tensors.keys()
         found = head.of("target_hidden_size") if has_own_ends or found == width else found
     if found == width:
@@ -271,8 +265,7 @@ def _of_other_tokens(head: _File, target: _File, method: HeadMethod) -> str:
 def _of_other_layers(head: _File, target: _File, method: HeadMethod) -> str:
     """A head taps layers of its model by their numbers; one for several tokens takes those that follow."""
     if method is HeadMethod.MTP:
-        is_same = all(head.of(key) == target.of(key) for key in _SHARED) or head.architecture not in _FOR
-        return "" if is_same and head.num_layers in (0, target.num_layers) else _other_layers(head, target)
+        return "" if head.num_layers in (0, target.num_layers) else _other_layers(head, target)
     listed = head.header.values.get(f"{head.architecture}.target_layers")
     taps = listed.items if isinstance(listed, ListOf) else None
     if not taps or len(taps) > _MOST_TAPS or (method is HeadMethod.EAGLE3 and len(taps) != _EAGLE3_TAPS):
@@ -298,11 +291,7 @@ def _incomplete(head: _File, target: _File, method: HeadMethod) -> str:
     width, size = head.of("embedding_length"), head.vocabulary_size
     tensors = head.header.tensors
     wanted: dict[str, tuple[int, ...]] = {"output_norm.weight": (width,)}
-    if head.architecture in _FOR:
-        whole = target.of("embedding_length")
-        wanted["token_embd.weight"] = (width, size)
-        wanted |= {"nextn.pre_projection.weight": (2 * whole, width), "nextn.post_projection.weight": (width, whole)}
-    elif method is HeadMethod.MTP:
+    if method is HeadMethod.MTP:
         own = head.of("nextn_predict_layers")
         for layer in range(head.of("block_count") - own, head.of("block_count")):
             wanted[f"blk.{layer}.nextn.eh_proj.weight"] = (2 * width, width)

@@ -20,6 +20,7 @@ _METHODS = {"mtp": HeadMethod.MTP, "eagle3": HeadMethod.EAGLE3, "eagle-3": HeadM
 _METHODS |= {"dflash": HeadMethod.DFLASH, "dspark": HeadMethod.DSPARK}
 # Models that have such layers themselves are also named for them, but not at the beginning.
 _METHOD = re.compile(r"^(?P<start>mtp)-|(?:^|[-_.])(?P<word>eagle-?3|dflash|dspark)(?=[-_.]|$)")
+_UNUSED = re.compile("mtp-gemma")  # see `brought.py`
 _PEEKED = 1 << 16  # bytes, in which a header says what it is of; vocabularies follow
 _ARCHITECTURES = {b"eagle3": HeadMethod.EAGLE3, b"dflash": HeadMethod.DFLASH, b"gemma4-assistant": HeadMethod.MTP}
 _OWN_LAYERS = b".nextn_predict_layers"
@@ -93,7 +94,9 @@ def head_among(names: Iterable[str], model: str) -> str | None:
     found = []
     for name in names:
         path, method = PurePosixPath(name), method_in(name)
-        if method is not None and path.parent in folders and is_gguf(name) and part_of(path.name)[1] == 1:
+        if method is None or _UNUSED.match(path.name.lower()):
+            continue
+        if path.parent in folders and is_gguf(name) and part_of(path.name)[1] == 1:
             rank = PREFERRED.index(method), -likeness(path, words), abs(bits_of(path.name) - bits)
             found.append((rank, name))
     return min(found)[1] if found and method_in(model) is None else None

@@ -150,6 +150,7 @@ HEAD = "eagle3-tiny-Q4_0.gguf"
         (("eagle3-tiny-Q2_K.gguf", "dspark-any.gguf", "tiny-dflash.gguf"), "dspark-any.gguf"),
         (("mtp-tiny-Q4_0.gguf", "dspark-tiny-Q4_0.gguf"), "mtp-tiny-Q4_0.gguf"),
         (("elsewhere/mtp-tiny-Q4_0.gguf",), HEAD),
+        (("mtp-gemma-4-Q4_0.gguf",), HEAD),  # which are not used
     ],
 )
 def test_the_drafter_made_for_a_model_is_counted_in_and_comes_along(
