@@ -13,14 +13,17 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.backend.documents.attached import decoded
+from engine.backend.documents.encodings import decoded
 from engine.backend.documents.limits import Unreadable, check_length, too_much
 from engine.speculation.model.apart.sandbox import confine
 from engine.values.sentences import packed
 
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
 _PROCESSOR_S = 8  # a manual of 400 pages takes two
-_DECLARED = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE)
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and borders that nobody sees, within words
+_DECLARED = re.compile(
+    rb"""<(?:meta[^>]{0,200}charset|\?xml[^>]{0,200}encoding)\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE
+)
 
 
 def read(path: Path, kind: str) -> str:
@@ -33,7 +36,7 @@ def read(path: Path, kind: str) -> str:
         return json.dumps({"refusal": packed(refusal.sentence)})
     except (MemoryError, RecursionError):
         return json.dumps({"refusal": packed(too_much().sentence)})
-    return json.dumps({"text": text})
+    return json.dumps({"text": text.translate(_UNSEEN)})
 
 
 def read_picture(source: Path | bytes, kind: str) -> str:
@@ -86,12 +89,8 @@ def _read(file: BinaryIO, kind: str) -> str:
 
 
 def _decoded(raw: bytes, kind: str) -> str:
-    if kind == "html" and (declared := _DECLARED.search(raw[:4096])):
-        try:
-            return raw.decode(declared[1].decode())
-        except (LookupError, UnicodeError):
-            pass
-    text = decoded(raw)
+    declared = _DECLARED.search(raw[:4096]) if kind == "html" else None
+    text = decoded(raw, declared[1].decode() if declared else "")
     if text is None:
         raise Unreadable("{name} is not a text file, although its name says so; attach another file.")
     return text

@@ -123,6 +123,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 _SEPARATORS = ",;\t|"
+_SEPARATOR_SAID = re.compile(r'\A"?sep=([^\r\n"])"?[ \t]*(?:\r?\n|\r|\Z)', re.IGNORECASE)  # as Excel has it
 _LINES_TRIED = 20
 
 
@@ -130,7 +131,9 @@ def read_table(text: str) -> str:
     """Raises Unreadable where it is too much."""
     check_length(len(text))
     csv.field_size_limit(len(text) + 1)
-    return markdown_table(list(csv.reader(StringIO(text, newline=""), delimiter=_separator(text))))
+    said = _SEPARATOR_SAID.match(text)
+    separator, text = (said[1], text[said.end() :]) if said else (_separator(text), text)
+    return markdown_table(list(csv.reader(StringIO(text, newline=""), delimiter=separator)))
 
 
 def _separator(text: str) -> str:

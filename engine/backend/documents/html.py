@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from engine.backend.documents.flow import Flow
 
 _UNSEEN = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})
+_MAY_BE_OPEN = _UNSEEN - {"script", "style"}
 _BLOCKS = frozenset(
     {"address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl", "dt", "fieldset"}
     | {"figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html", "legend"}
@@ -17,26 +18,34 @@ _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 def read_html(text: str) -> str:
     """Raises Unreadable where it is too much."""
-    reader = _Reader()
-    reader.feed(text)
-    reader.close()
+    reader = _read(text, _UNSEEN)
+    if reader.hidden in _MAY_BE_OPEN:  # it is never closed, and would hide the rest
+        reader = _read(text, _UNSEEN - {reader.hidden})
     return reader.flow.text
 
 
+def _read(text: str, unseen: frozenset[str]) -> _Reader:
+    reader = _Reader(unseen)
+    reader.feed(text)
+    reader.close()
+    return reader
+
+
 class _Reader(HTMLParser):
-    def __init__(self) -> None:
+    def __init__(self, unseen: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
+        self._unseen = unseen
         self.flow = Flow()
-        self._hidden = ""  # the element that is left out
+        self.hidden = ""  # the element that is left out
         self._num_hidden = 0  # how deep it stands in itself
         self._prefix = ""
         self._is_exact = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._hidden:
-            self._num_hidden += tag == self._hidden
-        elif tag in _UNSEEN:
-            self._hidden, self._num_hidden = tag, 1
+        if self.hidden:
+            self._num_hidden += tag == self.hidden
+        elif tag in self._unseen:
+            self.hidden, self._num_hidden = tag, 1
         elif tag == "br":
             self.flow.add("\n") if self._is_exact else self._end()
         elif tag == "table":
@@ -55,20 +64,20 @@ class _Reader(HTMLParser):
             self._is_exact = tag == "pre"
 
     def handle_endtag(self, tag: str) -> None:
-        if self._hidden:
-            self._num_hidden -= tag == self._hidden
-            self._hidden = self._hidden if self._num_hidden else ""
+        if self.hidden:
+            self._num_hidden -= tag == self.hidden
+            self.hidden = self.hidden if self._num_hidden else ""
         elif tag == "table":
             self.flow.end_table()
         elif tag in _BLOCKS:
             self._end()
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _UNSEEN:  # empty
+        if tag not in self._unseen:  # empty
             self.handle_starttag(tag, attrs)
 
     def handle_data(self, data: str) -> None:
-        if not self._hidden:
+        if not self.hidden:
             self.flow.add(data)
 
     def _end(self) -> bool:

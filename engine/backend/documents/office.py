@@ -126,6 +126,8 @@ class _Notes:
     def start(self, tag: str, values: dict[str, str]) -> None:
         if tag in ("footnote", "endnote"):
             self._note = (f"{tag}Reference", values.get("w:id", ""))
+        if tag == "p" and self._note in self.texts:
+            self.texts[self._note] += " "
         self._is_text = tag == "t"
 
     def end(self, _tag: str) -> None:
@@ -139,7 +141,8 @@ class _Notes:
 
 
 class _Docx:
-    """Pages are those that Word marked when it last laid the document out."""
+    """The text with all changes accepted, without what is hidden or waits to be written. Pages are those that Word
+    marked when it last laid the document out."""
 
     def __init__(self, levels: dict[str, int], notes: dict[tuple[str, str], str]) -> None:
         self.flow = Flow()
@@ -147,12 +150,34 @@ class _Docx:
         self._notes = notes
         self._prefix = ""
         self._is_text = False
-        self._num_left_out = 0  # elements that are shown elsewhere, around this place
+        self._num_left_out = 0  # elements around this place that are shown elsewhere, or not at all
+        self._is_hidden = False  # the run
+        self._is_in_mark = False  # in what is said of the end of a paragraph
+        self._joins = False  # the end of the paragraph is deleted: the next one goes on with it
+        self._waits: list[bool] = []  # of the fields around this place, whether they are not filled in yet
 
     def start(self, tag: str, values: dict[str, str]) -> None:
         match tag:
             case "Fallback":
                 self._num_left_out += 1
+            case "del" | "moveFrom" if self._is_in_mark:
+                self._joins = True
+            case "moveFrom":
+                self._num_left_out += 1
+            case "sdt":
+                self._waits.append(False)
+            case "showingPlcHdr" if self._waits:
+                self._waits[-1] = _is_on(values)
+            case "sdtContent" if self._waits and self._waits[-1]:
+                self._num_left_out += 1
+            case "pPr":
+                self._is_in_mark = True
+            case "r":
+                self._is_hidden = False
+            case "vanish" if not self._is_in_mark:
+                self._is_hidden = _is_on(values)
+            case "p" if self._joins:
+                self._joins = False
             case "p":
                 self._end_paragraph()
             case "pStyle" if level := self._levels.get(values.get("w:val", "")):
@@ -163,13 +188,13 @@ class _Docx:
                 self._is_text = True
             case "footnoteReference" | "endnoteReference":
                 if note := self._notes.get((tag, values.get("w:id", "")), "").strip():
-                    self.flow.add(f" ({note})")
+                    self._add(f" ({note})")
             case "tab":
-                self.flow.add("\t")
+                self._add("\t")
             case "br" | "cr":
-                self.flow.add("\n")
+                self._add("\n")
             case "noBreakHyphen":
-                self.flow.add("-")
+                self._add("-")
             case "lastRenderedPageBreak" if not self._num_left_out:
                 self.flow.break_page()
             case "tbl":
@@ -185,7 +210,15 @@ class _Docx:
         match tag:
             case "Fallback":
                 self._num_left_out -= 1
-            case "p":
+            case "moveFrom" if not self._is_in_mark:
+                self._num_left_out -= 1
+            case "sdt" if self._waits:
+                self._waits.pop()
+            case "sdtContent" if self._waits and self._waits[-1]:
+                self._num_left_out -= 1
+            case "pPr":
+                self._is_in_mark = False
+            case "p" if not self._joins:
                 self._end_paragraph()
             case "t":
                 self._is_text = False
@@ -193,7 +226,11 @@ class _Docx:
                 self.flow.end_table()
 
     def text(self, text: str) -> None:
-        if self._is_text and not self._num_left_out:
+        if self._is_text:
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        if not self._num_left_out and not self._is_hidden:
             self.flow.add(text)
 
     def _end_paragraph(self) -> None:
@@ -275,6 +312,11 @@ class _Odt:
         self.flow.end_paragraph(self._prefixes[-1] if self._prefixes else "", is_exact=True)
         if self._prefixes:
             self._prefixes[-1] = ""
+
+
+def _is_on(values: dict[str, str]) -> bool:
+    """What is there is on, unless it says that it is not."""
+    return values.get("w:val", "true") not in ("0", "false", "off")
 
 
 def _number(value: str) -> int:

@@ -68,6 +68,64 @@ def test_docx_has_headings_lists_tables_and_the_pages_of_its_last_layout(tmp_pat
     )
 
 
+def _run(text: str, properties: str = "") -> str:
+    return f"<w:r><w:rPr>{properties}</w:rPr><w:t>{text}</w:t></w:r>"
+
+
+def _field(text: str, properties: str) -> str:
+    inside = f"<w:sdtContent>{docx_paragraph(text)}</w:sdtContent>"
+    return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr>{inside}</w:sdt>"
+
+
+_SHOWN = "<w:vanish w:val='0'/>"
+_GONE = "<w:pPr><w:rPr><w:del/></w:rPr></w:pPr>"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            f"<w:p><w:moveFrom>{_run('away ')}</w:moveFrom>{_run('here')}<w:moveTo>{_run(' now')}</w:moveTo></w:p>",
+            "here now",
+        ),
+        (
+            f"<w:p>{_GONE}{_run('first ')}</w:p><w:p>{_run('second')}</w:p><w:p>{_run('third')}</w:p>",
+            "first second\n\nthird",
+        ),
+        (f"<w:p>{_run('secret', '<w:vanish/>')}{_run('seen', _SHOWN)}</w:p>", "seen"),
+        (_field("Tap here", "<w:showingPlcHdr/>") + _field("Filled in", ""), "Filled in"),
+        (f"<w:p>{_run('di&#173;vide zero&#8203;width')}</w:p>", "divide zerowidth"),
+    ],
+    ids=["moved", "joined", "hidden", "placeholder", "unseen signs"],
+)
+def test_docx_is_read_as_accepted(body: str, text: str, tmp_path: Path) -> None:
+    assert read(docx(tmp_path / "a.docx", body)) == text
+
+
+@pytest.mark.usefixtures("here")
+def test_a_note_of_two_paragraphs_has_a_blank_between(tmp_path: Path) -> None:
+    notes = f'<w:footnote w:id="2">{docx_paragraph("one")}{docx_paragraph("two")}</w:footnote>'
+    body = "<w:p><w:r><w:t>text</w:t><w:footnoteReference w:id='2'/></w:r></w:p>"
+    assert read(docx(tmp_path / "a.docx", body, footnotes=notes)) == "text (one two)"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("opened", ["svg", "noscript", "template"])
+def test_an_element_that_is_never_closed_hides_nothing(opened: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(f"<p>one<{opened}><p>two".encode())
+    assert read(path) == "one\n\ntwo"
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_the_line_that_names_the_separator_is_no_row(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"{line}\r\nOrt;Wert\r\nGödöllő;1,5\r\n".encode("cp1250"))
+    assert read(path) == "| Ort | Wert |\n|---|---|\n| Gödöllő | 1,5 |"
+
+
 @pytest.mark.usefixtures("here")
 def test_odt_has_headings_lists_notes_and_tables(tmp_path: Path) -> None:
     body = (
