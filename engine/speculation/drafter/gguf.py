@@ -17,6 +17,7 @@ from engine.speculation.drafter.siblings import LARGER
 from engine.speculation.drafter.timing import measure_step
 from engine.speculation.model.files.facts import TargetFacts, facts_of
 from engine.speculation.model.files.model_files import model_name
+from engine.speculation.model.files.pairing import brought_by
 from engine.speculation.model.files.sources import starter_path
 from engine.speculation.model.interface import FloatRow, SpellingVocabulary
 from engine.speculation.model.llama.drafting_model import DraftingModel
@@ -253,9 +254,11 @@ def _quicker(on_card: GgufDrafter, on_processor: GgufDrafter) -> GgufDrafter:
 
 
 def room_for_drafter(target: Path) -> int:
-    """The bytes of graphics cards that the starter would take if it drafts for this target; 0 if it is not there, or
-    the target is too small for it, or is the starter itself."""
+    """The bytes of graphics cards that what is likely to draft for this target would take: the drafter that lies beside
+    it, or else the starter; 0 if that is not there, or the target is too small for it, or is the starter itself."""
     try:
+        if (head := brought_by(target).file) is not None:
+            return bytes_on_cards(head, TargetSettings())
         starter = starter_path()
         if target.stat().st_size < LARGER * starter.stat().st_size:
             return 0

@@ -19,8 +19,10 @@ from engine.speculation.model.files.facts import TargetFacts, facts_of
 from engine.speculation.model.files.sources import starter_path
 from engine.values.config import TargetSettings
 from engine.values.errors import TargetUnusable
-from engine.values.targets import ComputeDevice, DeviceKind, GpuSupport, MemoryEstimate
+from engine.values.targets import ComputeDevice, DeviceKind, GpuSupport, HeadMethod, MemoryEstimate
 from tests.fakes.gguf import TINY, gguf
+from tests.fakes.tiny_heads import tiny_head
+from tests.fakes.tiny_models import tiny_qwen3
 
 MIB = 1 << 20
 LAYER, ENDS = (1024, 1024), (1024, 512)  # F32: 4 MiB and 2 MiB
@@ -180,4 +182,16 @@ def test_beside_a_large_target_the_card_keeps_room_for_the_starter(
     monkeypatch.setattr(loading, "gpu_support", lambda: card(8192))
     assert starter_path().stat().st_size < room_for_drafter(large) < 4 * starter_path().stat().st_size
     assert room_for_drafter(starter_path()) == 0
+
+
+def test_beside_a_target_with_a_drafter_of_its_own_the_card_keeps_room_for_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tiny_qwen3(tmp_path / "target.gguf")
+    assert room_for_drafter(target) == 0
+    head = tiny_head(tmp_path / "eagle3.gguf", HeadMethod.EAGLE3)
+    assert room_for_drafter(target) == 0, "there is no card"
+    monkeypatch.setattr(loading, "gpu_support", lambda: card(8192))
+    whole = estimate(facts_of(head), TargetSettings(gpu_layers=2), card(8192)).gpu
+    assert room_for_drafter(target) == whole.num_bytes > 0
     assert room_for_drafter(tmp_path / "gone.gguf") == 0
