@@ -16,6 +16,7 @@ from engine.speculation.drafter.choice import BUILT_IN, folder_source, starter_d
 from engine.speculation.drafter.tokenizer_apart import TokenizerApart
 from engine.speculation.model.files.facts import facts_of
 from engine.speculation.model.files.identity import file_identity, file_stamp
+from engine.speculation.model.interface import TargetFeature
 from engine.speculation.numerics.draft_length import FixedCosts
 from engine.speculation.proposers.draft_policy import DraftPolicy
 from engine.speculation.proposers.drafted import DrafterProposer
@@ -32,12 +33,14 @@ from engine.values.drafters import DrafterRecord, DrafterRunner, DrafterSource, 
 from engine.values.errors import Cancelled, DrafterUnusable, StoreUnusable, TargetMissing
 from engine.values.spare_time import SpareTime
 from engine.values.stop_signal import StopSignal
-from engine.values.targets import TargetRecord, TargetSource
+from engine.values.targets import HeadMethod, TargetRecord, TargetSource
 from tests.fakes.gguf import TINY, Value, gguf
 from tests.fakes.listener import RecordingReply
 from tests.fakes.proposers import FREE
 from tests.fakes.supply import FAKE_STARTER, TEXT, FakeSupply, large_target
 from tests.fakes.target import FakeTarget
+from tests.fakes.tiny_heads import tiny_head
+from tests.fakes.tiny_models import tiny_qwen3
 from tests.unit.engine.speculation.learning.made import drafter_folder
 
 STEEP = FixedCosts({1: 1.0, 16: 16.0})
@@ -204,6 +207,22 @@ def test_models_up_to_a_third_of_the_target_are_candidates(library: Library) -> 
     library.add("half", num_weights=5_000)
     library.add("tiny", num_weights=100)
     assert library.candidates() == ["tiny", "third"]
+
+
+def test_the_drafter_made_for_a_target_is_a_candidate_wherever_the_library_has_it(library: Library) -> None:
+    (library.folder / "heads").mkdir()
+    head = tiny_head(library.folder / "heads" / "any.gguf", HeadMethod.DSPARK)
+    tiny_head(library.folder / "eagle3-target.gguf", HeadMethod.EAGLE3, {"target_hidden_size": 128})
+    library.records.append(TargetRecord("any", head, head.stat().st_size, None))
+    target = replace(library.target.description, path=tiny_qwen3(library.folder / "Qwen3.gguf"))
+
+    def made_for_it(*features: TargetFeature) -> list[tuple[DrafterRunner, HeadMethod | None, Path]]:
+        found = Applicants(target, library.folder, lambda: tuple(library.records)).find(features=features)
+        sources = [each.source for each in found if each.source.path == head]
+        return [(each.runner, each.method, each.path) for each in sources]
+
+    assert made_for_it(TargetFeature.LEADS) == [(DrafterRunner.BROUGHT, HeadMethod.DSPARK, head)]
+    assert made_for_it() == [], "it is no model that drafts by itself"
 
 
 def test_those_of_the_targets_family_come_first_and_are_expected_to_guess_better(library: Library) -> None:
