@@ -21,6 +21,7 @@ from engine.values.sentences import packed
 MOST_TEXT_BYTES = 20_000_000  # of a document that is itself text
 _PROCESSOR_S = 8  # a manual of 400 pages takes two
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # hyphens and borders that nobody sees, within words
+_PAGES = [*(f"cp{page}" for page in (437, 850, 874, 932, 936, 949, 950, *range(1250, 1259)))]  # of rich text
 _DECLARED = re.compile(
     rb"""<(?:meta[^>]{0,200}charset|\?xml[^>]{0,200}encoding)\s*=\s*["']?([\w-]{1,40})""", re.IGNORECASE
 )
@@ -79,13 +80,28 @@ def _read(file: BinaryIO, kind: str) -> str:
         codecs.lookup("cp437")  # for names in archives
         _shut_doors()
         return read_docx(file) if kind == "docx" else read_odt(file)
+    if kind in ("xlsx", "ods", "pptx", "epub"):
+        from engine.backend.documents.sheets import read_ods, read_xlsx
+        from engine.backend.documents.slides import read_epub, read_pptx
+
+        codecs.lookup("cp437")
+        decoded("ß語".encode("shift_jis", "replace"))  # imports what it needs
+        _shut_doors()
+        return {"xlsx": read_xlsx, "ods": read_ods, "pptx": read_pptx, "epub": read_epub}[kind](file)
     from engine.backend.documents.flow import read_table
     from engine.backend.documents.html import read_html
+    from engine.backend.documents.letters import read_mail, read_notebook, read_rtf
 
     raw = file.read(MOST_TEXT_BYTES)
+    if kind in ("rtf", "eml"):
+        for name in _PAGES:
+            codecs.lookup(name)
+        decoded("ß語".encode("shift_jis", "replace"))
+        _shut_doors()
+        return read_rtf(raw) if kind == "rtf" else read_mail(raw)
     text = _decoded(raw, kind)
     _shut_doors()
-    return read_html(text) if kind == "html" else read_table(text)
+    return {"html": read_html, "ipynb": read_notebook, "csv": read_table}[kind](text)
 
 
 def _decoded(raw: bytes, kind: str) -> str:

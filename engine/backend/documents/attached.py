@@ -15,6 +15,14 @@ from engine.values.errors import FileUnusable
 from engine.values.sentences import template
 
 MOST_BYTES = 1_000_000
+_SAVED_AS = {  # what programs can make of their own files
+    **dict.fromkeys((".doc", ".dot", ".wps", ".wpd", ".pages", ".sxw"), ".docx"),
+    **dict.fromkeys((".xls", ".xlsb", ".xlt", ".numbers"), ".xlsx"),
+    **dict.fromkeys((".ppt", ".pps", ".key"), ".pptx"),
+    **dict.fromkeys((".mobi", ".azw", ".azw3", ".djvu", ".xps", ".pub", ".odg", ".vsd", ".vsdx", ".one"), "PDF"),
+    ".msg": ".eml",
+}
+_ARCHIVES = (b"PK\3\4", b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"BZh", b"\xfd7zXZ")
 TOO_MUCH_TEXT = template("{name} is {size:.1f} MB; attach text of at most {most} MB.")
 
 
@@ -45,6 +53,16 @@ def check_size(file: BinaryIO, name: str, most: int, refusal: str = TOO_MUCH_TEX
     return size
 
 
+def _no_text(path: Path, raw: bytes) -> FileUnusable:
+    """Says what the user can do with a file that is no text, as far as its name or beginning tells."""
+    kind = _SAVED_AS.get(path.suffix.lower(), "")
+    if kind:
+        return FileUnusable("{name} cannot be read; save it as {kind} and attach that.", name=path.name, kind=kind)
+    if raw.startswith(_ARCHIVES):
+        return FileUnusable("{name} is an archive; unpack it and attach the files in it.", name=path.name)
+    return FileUnusable("{name} is not a text file; attach plain text.", name=path.name)
+
+
 def read_text(path: Path) -> TextFile:
     """Raises FileUnusable."""
     name = path.name
@@ -53,7 +71,7 @@ def read_text(path: Path) -> TextFile:
         raw = file.read(MOST_BYTES)
     text = decoded(raw)
     if text is None:
-        raise FileUnusable("{name} is not a text file; attach plain text.", name=name)
+        raise _no_text(path, raw)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text.strip():
         raise FileUnusable("{name} is empty; attach a file with text in it.", name=name)

@@ -18,7 +18,7 @@ from engine.backend.documents.limits import check_length, damaged, encrypted, to
 _PIECE = 1 << 16  # bytes
 _MOST_XML = 200 << 20  # bytes of one part of the archive
 _MOST_BLANKS = 100  # in a run
-_OLE = bytes.fromhex("d0cf11e0")  # of an encrypted docx, and of Word's older format
+OLE = bytes.fromhex("d0cf11e0")  # of an encrypted docx, and of Word's older format
 
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _Start = Callable[[str, dict[str, str]], None]
@@ -26,35 +26,35 @@ _Start = Callable[[str, dict[str, str]], None]
 
 def read_docx(file: BinaryIO) -> str:
     """Raises Unreadable."""
-    if file.read(4) == _OLE:
+    if file.read(4) == OLE:
         raise encrypted()
-    with _opened(file) as archive:
+    with opened(file) as archive:
         styles = _Styles()
         if "word/styles.xml" in archive.namelist():
-            _parse(archive, "word/styles.xml", styles.start)
+            parse(archive, "word/styles.xml", styles.start)
         notes = _Notes()
         for kind in ("footnotes", "endnotes"):
             if f"word/{kind}.xml" in archive.namelist():
-                _parse(archive, f"word/{kind}.xml", notes.start, notes.end, notes.text)
+                parse(archive, f"word/{kind}.xml", notes.start, notes.end, notes.text)
         body = _Docx(styles.levels, notes.texts)
-        _parse(archive, "word/document.xml", body.start, body.end, body.text)
+        parse(archive, "word/document.xml", body.start, body.end, body.text)
     return body.flow.text
 
 
 def read_odt(file: BinaryIO) -> str:
     """Raises Unreadable."""
-    with _opened(file) as archive:
+    with opened(file) as archive:
         manifest = _Manifest()
         if "META-INF/manifest.xml" in archive.namelist():
-            _parse(archive, "META-INF/manifest.xml", manifest.start)
+            parse(archive, "META-INF/manifest.xml", manifest.start)
         if manifest.is_encrypted:
             raise encrypted()
         body = _Odt()
-        _parse(archive, "content.xml", body.start, body.end, body.text)
+        parse(archive, "content.xml", body.start, body.end, body.text)
     return body.flow.text
 
 
-def _opened(file: BinaryIO) -> zipfile.ZipFile:
+def opened(file: BinaryIO) -> zipfile.ZipFile:
     file.seek(0)
     try:
         return zipfile.ZipFile(file)
@@ -62,7 +62,7 @@ def _opened(file: BinaryIO) -> zipfile.ZipFile:
         raise damaged() from error
 
 
-def _parse(
+def parse(
     archive: zipfile.ZipFile,
     name: str,
     start: _Start,
@@ -72,8 +72,8 @@ def _parse(
     """Reports every element by its name, without the prefix of a namespace. Raises Unreadable."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    parser.StartElementHandler = lambda tag, values: start(tag.partition(":")[2], values)
-    parser.EndElementHandler = lambda tag: end(tag.partition(":")[2])
+    parser.StartElementHandler = lambda tag, values: start(tag.rpartition(":")[2], values)
+    parser.EndElementHandler = lambda tag: end(tag.rpartition(":")[2])
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = _refuse
     try:
@@ -255,6 +255,7 @@ class _Odt:
         self._prefixes: list[str] = []  # of the paragraphs around this place
         self._num_left_out = 0
         self._is_item = False
+        self._has_begun = False  # the first slide
         self._num_notes = 0  # footnotes stand in the middle of a paragraph
 
     def start(self, tag: str, values: dict[str, str]) -> None:
@@ -282,6 +283,10 @@ class _Odt:
                 self.flow.add("\n")
             case "soft-page-break":
                 self.flow.break_page()
+            case "page":  # a slide
+                if self._has_begun:
+                    self.flow.break_page()
+                self._has_begun = True
             case "table":
                 self.flow.begin_table()
             case "table-row":

@@ -28,13 +28,26 @@ _KINDS = {
     ".dotx": "docx",
     ".odt": "odt",
     ".ott": "odt",
+    ".odp": "odt",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
+    ".xltx": "xlsx",
+    ".ods": "ods",
+    ".ots": "ods",
+    ".pptx": "pptx",
+    ".pptm": "pptx",
+    ".ppsx": "pptx",
+    ".epub": "epub",
+    ".rtf": "rtf",
+    ".eml": "eml",
+    ".ipynb": "ipynb",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
     ".csv": "csv",
     ".tsv": "csv",
 }
-_MOST_BYTES = {"html": apart.MOST_TEXT_BYTES, "csv": apart.MOST_TEXT_BYTES}
+_MOST_BYTES = dict.fromkeys(("html", "csv", "rtf", "eml", "ipynb"), apart.MOST_TEXT_BYTES)
 _MOST_OTHER_BYTES = 200_000_000
 _PICTURES = re.compile(  # how they begin; what a file is called does not matter
     rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8[79]a)|(?P<webp>RIFF....WEBP)|"
