@@ -179,7 +179,7 @@ def _prepared(
     """Raises what `ReplyWriter.prepare` raises, and NotPossible."""
     if asked.text is not None:
         return writer.prepare_bare(asked.text, owner, stop)
-    if asked.tools and not writer.calls_tools:
+    if asked.tools and not writer.can_try_tools:
         raise NotPossible(
             "{target_name} cannot use tools: its chat template has no place for them. Send none, or choose another "
             "model.",

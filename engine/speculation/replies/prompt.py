@@ -10,9 +10,10 @@ from itertools import accumulate, takewhile
 
 from engine.speculation.decoding.session import Runs, num_cells
 from engine.speculation.model.chat.chat_template import ChatTemplate, num_told_of, usual_template
+from engine.speculation.model.chat.families import TEXT
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.thinking import ThinkingTags
-from engine.speculation.model.chat.tool_format import ToolFormat
+from engine.speculation.model.chat.tool_format import DESCRIBED, ToolFormat
 from engine.speculation.model.interface import PictureRun, PromptReader, SeenPicture, Vocabulary
 from engine.speculation.model.prompt_text import PromptText, around_pictures, joined, part
 from engine.speculation.numerics.draft import common_prefix_length
@@ -84,9 +85,14 @@ class PromptBuilder:
         return self._thinking.by_default if self._thinking.switch else None
 
     @property
+    def knows_tools(self) -> bool:
+        """True if the target's template has a place for tools."""
+        return self._template.tool_format is not None
+
+    @property
     def tool_format(self) -> ToolFormat | None:
-        """How the target calls tools; None: it cannot."""
-        return self._template.tool_format
+        """How the target calls tools; None: it only goes on with a text."""
+        return self._template.tool_format or (DESCRIBED if self._template.source != TEXT else None)
 
     @property
     def ending(self) -> tuple[int, ...]:

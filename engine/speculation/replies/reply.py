@@ -108,7 +108,12 @@ class ReplyWriter:
 
     @property
     def calls_tools(self) -> bool:
-        """True if the target knows how to call tools."""
+        """True if the target's own template has a place for tools."""
+        return self._prompts.knows_tools
+
+    @property
+    def can_try_tools(self) -> bool:
+        """True if tools can at least be described to the target, which was taught to answer."""
         return self._prompts.tool_format is not None
 
     @property

@@ -15,7 +15,7 @@ from engine.speculation.model.chat.families import CHATML, FAMILIES, TEXT, famil
 from engine.speculation.model.chat.template_apart import Patience
 from engine.speculation.model.chat.template_rendering import Refused
 from engine.speculation.model.chat.thinking import NO_THINKING, ThinkingStyle, Written, thinking_of
-from engine.speculation.model.chat.told_turns import as_plain, is_plain, messages_of, tellings
+from engine.speculation.model.chat.told_turns import as_plain, is_plain, messages_of, tellings, with_described
 from engine.speculation.model.chat.tool_format import ToolFormat, declared, said, tool_format_of
 from engine.speculation.model.interface import Vocabulary
 from engine.speculation.model.prompt_text import PromptText, num_pictures_in
@@ -80,9 +80,10 @@ class ChatTemplate:
     ) -> PromptText:
         """The prompt up to where the reply begins. All renderings of one prompt share their patience. `thinks`: whether
         the target shall think, if the template has a switch for that; None: the template's default. `tools`: those the
-        target may call, if the template supports tools. `more`: what a program tells the template besides."""
+        target may call, described in the system text if the template has no place for them. `more`: what a program
+        tells the template besides."""
         if self.tool_format is None:
-            turns, tools = as_plain(turns), ()
+            turns, tools = with_described(turns, tools) if tools else as_plain(turns), ()
         asked = _Asked(thinking, {**thinking.names(thinks), **said(dict(more))}, tools, patience or Patience())
         system = [turn.text.strip() for turn in turns if turn.role is Role.SYSTEM]
         text: PromptText | None = None

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from engine.speculation.model.chat.thinking import ThinkingStyle
-from engine.speculation.model.chat.tool_format import ToolFormat
+from engine.speculation.model.chat.tool_format import ToolFormat, description_of, spelled
 from engine.speculation.model.prompt_text import PromptText
 from engine.values.conversations import ChatTurn, Role
 from engine.values.tools import UNDONE, Tool, ToolCall, told_names
@@ -108,6 +108,22 @@ def as_plain(turns: Sequence[ChatTurn]) -> list[ChatTurn]:
         else:
             plain.append(turn)
     return plain
+
+
+def with_described(turns: Sequence[ChatTurn], tools: Sequence[Tool]) -> list[ChatTurn]:
+    """The same with tools that it may call, described in its system text: see `tool_format.DESCRIBED`."""
+    told = {(tool.server, tool.name): name for name, tool in told_names(tools).items()}
+    system = "\n\n".join(turn.text for turn in turns[:1] if turn.role is Role.SYSTEM)
+    described = [ChatTurn(Role.SYSTEM, "\n\n".join(filter(None, (system, description_of(tools)))))]
+    for turn in turns[1:] if system else turns:
+        if turn.role is Role.TOOL:
+            described.append(ChatTurn(Role.USER, f"<tool_response>\n{turn.text}\n</tool_response>"))
+        elif turn.calls:
+            called = [spelled(_name(each, told), each.arguments) for each in turn.calls]
+            described.append(replace(turn, text="\n".join(filter(None, (turn.text, *called))), calls=()))
+        else:
+            described.append(turn)
+    return described
 
 
 def messages_of(

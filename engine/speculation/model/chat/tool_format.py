@@ -74,8 +74,8 @@ class ToolFormat:
     def message(self, text: Any, calls: Sequence[ToolCall], names: Mapping[ToolCall, str]) -> dict[str, Any]:
         """A reply that calls, as the template sees it. `names`: as the model was given them."""
         if not self.writes_calls:
-            spelled = "\n".join(_spelled(names[call], call.arguments) for call in calls)
-            return {"role": Role.ASSISTANT.value, "content": joined(filter(None, (text, PromptText(spelled))))}
+            called = "\n".join(spelled(names[call], call.arguments) for call in calls)
+            return {"role": Role.ASSISTANT.value, "content": joined(filter(None, (text, PromptText(called))))}
         told = [
             {
                 "id": call.id,
@@ -90,7 +90,22 @@ class ToolFormat:
         return {"role": Role.ASSISTANT.value, "content": text, "tool_calls": told}
 
 
-def _spelled(name: str, arguments: str) -> str:
+# For templates that know no tools: they are described in the system text, as Hermes and Qwen were taught.
+DESCRIBED = ToolFormat(Shape.OBJECT, "<tool_call>\n", "\n</tool_call>", writes_calls=False)
+DESCRIPTION = (
+    "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function "
+    "signatures within <tools></tools> XML tags:\n<tools>\n{tools}\n</tools>\n\nFor each function call, return a json "
+    "object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n"
+    '{{"name": <function-name>, "arguments": <args-json-object>}}\n</tool_call>'
+)
+
+
+def description_of(tools: Sequence[Tool]) -> str:
+    """The tools in words for a model whose template has no place for them."""
+    return DESCRIPTION.format(tools="\n".join(json.dumps(each, ensure_ascii=False) for each in declared(tools)))
+
+
+def spelled(name: str, arguments: str) -> str:
     told = {"name": name, "arguments": parsed_object(arguments)}
     return f"<tool_call>\n{json.dumps(told, ensure_ascii=False)}\n</tool_call>"
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import engine
 from engine.speculation.model.chat.chat_template import OURS
+from engine.speculation.model.chat.tool_format import DESCRIPTION
 from engine.values import errors
 from engine.values.errors import FileUnusable, MendableError, TargetMissing
 from engine.values.sentences import (
@@ -61,7 +62,7 @@ WORDS_NOT_TOLD = {
     **dict.fromkeys(("lexer error", "max is", "too many"), "found in what llguidance says"),
     "tool server {} {}": "a name in the keyring",
     "The tool {} of {} has changed; ask for this once more.": "read by models",
-    **dict.fromkeys(OURS, "read by models"),
+    **dict.fromkeys((*OURS, DESCRIPTION), "read by models"),
     "{} switches this off.": "help of the command line",
     "slipstream distill": "a command",
     "{} by counts, {} tokens in passes by rows: {} ({} changes); guesses accepted: {}; {} s of drafting": "for the log",

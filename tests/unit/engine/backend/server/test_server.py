@@ -19,6 +19,7 @@ import pytest
 from engine.backend.server.clients import Clients
 from engine.backend.server.serving import Server
 from engine.backend.storage import Repository
+from engine.speculation.model.chat.families import CHATML, TEXT
 from engine.values.errors import Cancelled, NotPossible, SettingInvalid
 from engine.values.serving import ServerLimits, ServerSettings
 from engine.values.stop_signal import StopSignal
@@ -243,7 +244,6 @@ def test_the_messages_of_another_interface_are_answered_too(caller: Served, thin
         ("/v1/chat/completions", {"messages": [USER], "temperature": "hot"}, 400),
         ("/v1/chat/completions", {"messages": [USER], "max_tokens": 0}, 400),
         ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x" * 90_000}]}, 400),
-        ("/v1/chat/completions", {"messages": [USER], "tools": [WEATHER]}, 400),
         ("/v1/chat/completions", {"messages": [USER], "response_format": {"type": "json_schema"}}, 400),
         ("/v1/chat/completions", {"messages": [USER], "grammar": "root ::= ("}, 400),
         ("/v1/chat/completions", {"messages": [USER], "chat_template_kwargs": {"a": ["b"]}}, 400),
@@ -471,6 +471,31 @@ def test_a_document_that_is_sent_as_text_is_read(caller: Served) -> None:
     document["source"] = {"type": "base64", "media_type": "application/pdf", "data": "AAAA"}
     refused = caller.ask(body, "/v1/messages")
     assert (refused.status_code, "send their text" in refused.text) == (400, True)
+
+
+@pytest.mark.parametrize("system", [[], [{"role": "system", "content": "Be kind."}]])
+def test_tools_are_described_where_a_template_has_no_place_for_them(tmp_path: Path, system: list[object]) -> None:
+    target = Caller(chat_template=CHATML)
+    with served(tmp_path, target) as found:
+        assert not found.http.get("/props").json()["calls_tools"], "it was not taught to"
+        body = {"messages": [*system, USER], "tools": [WEATHER]}
+        message = found.ask(body).json()["choices"][0]["message"]
+        (call,) = message["tool_calls"]
+        assert call["function"] == {"name": "forecast", "arguments": '{"city": "Paris"}'}
+        told = {"role": "tool", "tool_call_id": call["id"], "content": "Rain."}
+        answered = found.ask({**body, "messages": [*system, USER, message, told]}).json()["choices"][0]
+        assert (answered["message"]["content"], answered["finish_reason"]) == ("Take an umbrella.", "stop")
+        beginning, _, rest = target.text.partition("<|im_end|>")
+        assert beginning.startswith("<|im_start|>system\n" + ("Be kind.\n\n" if system else ""))
+        assert '"name": "forecast"' in beginning
+        assert CALL in rest
+        assert "<tool_response>\nRain.\n</tool_response>" in rest
+
+
+def test_a_model_that_only_goes_on_with_a_text_is_given_no_tools(tmp_path: Path) -> None:
+    with served(tmp_path, Caller(chat_template=TEXT)) as found:
+        refused = found.ask({"messages": [USER], "tools": [WEATHER]})
+        assert (refused.status_code, "cannot use tools" in refused.text) == (400, True)
 
 
 def test_a_reply_with_tools_and_a_form_is_a_call_or_has_the_form(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ DESCRIBED = TOOLS + (
 
 
 def render(source: str, *turns: ChatTurn, more: dict[str, object] | None = None) -> str:
-    return str(ChatTemplate(source, "", "").render(turns, tools=[TOOL], more=more or {}))
+    tools = [TOOL] if "tools" in source else []
+    return str(ChatTemplate(source, "", "").render(turns, tools=tools, more=more or {}))
 
 
 @pytest.mark.parametrize(

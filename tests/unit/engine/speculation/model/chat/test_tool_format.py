@@ -81,7 +81,7 @@ def test_a_template_without_tools_has_none(source: str) -> None:
 
 
 def test_a_target_that_knows_no_tools_is_told_in_words() -> None:
-    text = str(template(CHATML).render(chat(call({"city": "Rome"})), tools=TOOLS))
+    text = str(template(CHATML).render(chat(call({"city": "Rome"}))))
     assert '[Called forecast with {"city": "Rome"}]' in text
     assert "[forecast answered: Rain0.]" in text
 
