@@ -72,6 +72,61 @@ def mtp_target(path: Path) -> Path:
     return _write(path, writer, weights)
 
 
+def hybrid_mtp_target(path: Path) -> Path:
+    """A Qwen 3.5 whose first three layers keep a state, with a layer that guesses the token after the next; its
+    positions have several dimensions."""
+    dice = np.random.default_rng(8)
+    writer = _begin("qwen35", LAYERS + 1)
+    writer.add_nextn_predict_layers(1)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(HEADS)
+    writer.add_key_length(_HEAD)
+    writer.add_value_length(_HEAD)
+    writer.add_rope_dimension_sections([4, 2, 2, 0])
+    writer.add_layer_norm_rms_eps(1e-6)
+    writer.add_ssm_conv_kernel(_KERNEL)
+    writer.add_ssm_inner_size(WIDTH)
+    writer.add_ssm_state_size(_HEAD)
+    writer.add_ssm_time_step_rank(HEADS)
+    writer.add_ssm_group_count(HEADS)
+    _add_sentencepiece(writer)
+    weights = _ends()
+    for layer in range(LAYERS + 1):
+        block = _feed_forward(layer, dice)
+        del block[f"blk.{layer}.ffn_norm.weight"]
+        block |= {f"blk.{layer}.{part}_norm.weight": np.ones(WIDTH) for part in ("attn", "post_attention")}
+        if layer + 1 < LAYERS:
+            shapes = {"attn_qkv": (3 * WIDTH, WIDTH), "attn_gate": (WIDTH, WIDTH), "ssm_conv1d": (3 * WIDTH, _KERNEL)}
+            shapes |= {"ssm_beta": (HEADS, WIDTH), "ssm_alpha": (HEADS, WIDTH), "ssm_out": (WIDTH, WIDTH)}
+            block |= {f"blk.{layer}.{part}.weight": _noise(shape, dice) for part, shape in shapes.items()}
+            block |= {f"blk.{layer}.ssm_norm.weight": np.ones(_HEAD), f"blk.{layer}.ssm_a": -np.ones(HEADS)}
+            block[f"blk.{layer}.ssm_dt.bias"] = np.zeros(HEADS)
+        else:
+            shapes = {"q": (2 * WIDTH, WIDTH), "k": (WIDTH, WIDTH), "v": (WIDTH, WIDTH), "output": (WIDTH, WIDTH)}
+            block |= {f"blk.{layer}.attn_{part}.weight": _noise(shape, dice) for part, shape in shapes.items()}
+            block |= {f"blk.{layer}.attn_{part}_norm.weight": np.ones(_HEAD) for part in ("q", "k")}
+        weights |= block
+    weights[f"blk.{LAYERS}.nextn.eh_proj.weight"] = _beside(np.eye(WIDTH), _noise((WIDTH, WIDTH), dice))
+    norms = ("enorm", "hnorm", "shared_head_norm")
+    weights |= {f"blk.{LAYERS}.nextn.{part}.weight": np.ones(WIDTH) for part in norms}
+    return _write(path, writer, weights)
+
+
+def chain_mtp_target(path: Path) -> Path:
+    """A Hunyuan 3 without experts, with two layers for guessing, each for one more token."""
+    dice = np.random.default_rng(9)
+    writer = _begin("hy_v3", LAYERS + 2)
+    writer.add_nextn_predict_layers(2)
+    writer.add_expert_feed_forward_length(INNER)
+    _add_heads(writer)
+    weights = _body(LAYERS + 2, dice) | _ends()
+    for layer in (LAYERS, LAYERS + 1):
+        weights[f"blk.{layer}.nextn.eh_proj.weight"] = _beside(np.eye(WIDTH), _noise((WIDTH, WIDTH), dice))
+        norms = ("enorm", "hnorm", "shared_head_norm")
+        weights |= {f"blk.{layer}.nextn.{part}.weight": np.ones(WIDTH) for part in norms}
+    return _write(path, writer, weights)
+
+
 def eagle3(
     path: Path,
     target_layers: Sequence[int] = _READ_LAYERS,
@@ -99,7 +154,7 @@ def eagle3(
         **_feed_forward(0, dice),
     }
     if guessed:
-        weights |= {"output.weight": _noise((len(guessed), WIDTH), dice), "d2t": np.array(guessed)}
+        weights |= {"output.weight": _noise((len(guessed), WIDTH), dice), "d2t": np.array(guessed, np.int64)}
     return _write(path, writer, weights)
 
 
@@ -123,10 +178,12 @@ def dflash(path: Path, selects: bool = False) -> Path:
     return _write(path, writer, weights)
 
 
-def dspark(path: Path) -> Path:
-    """The same with a head that looks at the guess before, and knows what usually follows it."""
+def dspark(path: Path, from_anchor: bool = True) -> Path:
+    """The same with a head that looks at the guess before, and knows what usually follows it. `from_anchor`: the place
+    of the token before the block makes a guess, too."""
     dice = np.random.default_rng(6)
     writer, weights = _dflash(dice)
+    writer.add_bool("dflash.sample_from_anchor", from_anchor)
     ends = _ends()
     weights["markov_w1.weight"] = ends["token_embd.weight"]
     weights["markov_w2.weight"] = ends["output.weight"]
@@ -139,10 +196,14 @@ def all_heads(folder: Path) -> dict[str, tuple[Path, Path | None]]:
     seeing = seeing_target(folder / "seeing.gguf")
     return {
         "draft-mtp": (mtp_target(folder / "mtp.gguf"), None),
+        "draft-mtp of a hybrid": (hybrid_mtp_target(folder / "hybrid.gguf"), None),
+        "draft-mtp of two layers": (chain_mtp_target(folder / "chain.gguf"), None),
         "draft-eagle3": (seeing, eagle3(folder / "eagle3.gguf")),
+        "draft-eagle3 of few tokens": (seeing, eagle3(folder / "eagle3-few.gguf", guessed=range(3, 131))),
         "draft-dflash": (seeing, dflash(folder / "dflash.gguf")),
         "draft-dflash2": (seeing, dflash(folder / "dflash2.gguf", selects=True)),
         "draft-dspark": (seeing, dspark(folder / "dspark.gguf")),
+        "draft-dspark beside its anchor": (seeing, dspark(folder / "dspark-beside.gguf", from_anchor=False)),
     }
 
 

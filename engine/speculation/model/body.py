@@ -31,7 +31,7 @@ class BodyTarget:
             inner.description, size_bytes=body.description.size_bytes, threads=body.description.threads
         )
         self.features = inner.features & (body.features | {TargetFeature.STATES})  # which are the inner one's
-        self.features -= {TargetFeature.KEEPS}
+        self.features -= {TargetFeature.KEEPS, TargetFeature.LEADS}
         ours, its = inner.limits, body.limits
         self.limits = TargetLimits(
             min(ours.context_size, its.context_size),

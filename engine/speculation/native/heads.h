@@ -213,10 +213,12 @@ class Heads {
         llama_memory_clear(memory_, true);
     }
 
-    // Has the head's memory end before that place.
+    // Has the head's memory end before that place. Numbers stay where they are: they may be those of another layer.
     void trim(int32_t place) {
-        if (place <= first_ || !llama_memory_seq_rm(memory_, kSequence, place, -1))
-            llama_memory_clear(memory_, true);
+        if (place > first_ && llama_memory_seq_rm(memory_, kSequence, place, -1))
+            return;
+        llama_memory_clear(memory_, false);
+        first_ = std::max(first_, place);
     }
 
     void clear() { llama_batch_ext_clear(batch_.get()); }

@@ -37,7 +37,7 @@ from engine.speculation.proposers.selection import Applicant, GivenStep, Pair, S
 from engine.values.config import AUTOMATIC, EngineConfig, TargetSettings
 from engine.values.drafters import DrafterChoice, DrafterOffer, DrafterRecord, DrafterRunner, DrafterSource
 from engine.values.errors import Cancelled, DrafterUnusable, MendableError, StoreUnusable, TargetMissing, TargetUnusable
-from engine.values.sentences import say
+from engine.values.sentences import Told, say, together
 from engine.values.spare_time import SpareTime
 from engine.values.targets import HeadMethod, TargetRecord
 
@@ -95,6 +95,7 @@ class DrafterSupply:
         self._selection: Selection | None = None
         self._fixed: DrafterSource | None = None  # that the user chose
         self._drafting: Drafting | None = None  # in use
+        self._unused: Told = ""  # why the drafter that was made for the target does not draft
         self.choice = DrafterChoice(None, "")
 
     def choose(self, passes: PassCosts, given_step: GivenStep = lambda _source: None) -> DrafterChoice:
@@ -132,6 +133,8 @@ class DrafterSupply:
                 if self.choice.is_fixed:
                     raise
                 _logger.warning("%s", error)
+                if source.method is not None:  # who has such a drafter will look for it
+                    self._unused = error.sentence
                 selection.rule_out(source.key)
                 self._decide(self._find(selection))
                 if self.choice.chosen is None:
@@ -190,6 +193,7 @@ class DrafterSupply:
     def _find(self, selection: Selection, current: str = "") -> DrafterChoice:
         """The best choice, or the user's own; `current` as for `Selection.choose`."""
         found = selection.choose(current)
+        found = replace(found, why=together(found.why, self._unused)) if self._unused else found
         if self._fixed is not None:
             return replace(
                 found, chosen=self._fixed, why=say("You chose {drafter}.", drafter=self._fixed.label), is_fixed=True

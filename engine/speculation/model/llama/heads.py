@@ -16,7 +16,14 @@ import numpy as np
 from llama_cpp import llama_cpp as lib
 
 from engine.speculation.model.interface import FloatRow
-from engine.speculation.model.llama.opening import context_parameters, explain, free_model, number_of, share_model
+from engine.speculation.model.llama.opening import (
+    context_parameters,
+    explain,
+    free_model,
+    model_parameters,
+    number_of,
+    share_model,
+)
 from engine.speculation.model.llama.runtime import forget_errors, last_error
 from engine.values.config import TargetSettings
 from engine.values.errors import DrafterUnusable
@@ -207,10 +214,8 @@ def _free(model: Any) -> None:
 
 
 def _open_model(path: Path, settings: TargetSettings) -> Any:
-    parameters = lib.llama_model_default_params()
+    parameters = model_parameters(settings)
     parameters.load_mtp = True
-    if settings.gpu_layers is not None:
-        parameters.n_gpu_layers = settings.gpu_layers
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
         raise DrafterUnusable(explain(path, last_error()).sentence)

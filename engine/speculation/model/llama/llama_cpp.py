@@ -330,6 +330,8 @@ class LlamaCppTarget(LoadedModel):
     def lead(self, heads: FollowingHeads) -> None:
         assert isinstance(heads, BroughtHeads)
         assert not heads.is_unwanted
+        if self._joining is not None:
+            self._joining.close()
         heads.is_following = True
         self._joining = heads
 

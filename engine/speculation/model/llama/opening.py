@@ -189,14 +189,10 @@ def _load_model(
         return not stop.is_set()
 
     callback = lib.llama_progress_callback(report)  # named, so that it outlives the call below
-    parameters = lib.llama_model_default_params()
+    parameters = model_parameters(settings)
     parameters.progress_callback = callback
     parameters.check_tensors, parameters.use_extra_bufts = is_trial, not is_trial
     parameters.load_mtp = with_heads
-    if settings.gpu_layers is not None:
-        parameters.n_gpu_layers = settings.gpu_layers
-        if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there
-            parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
     forget_errors()
     model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
     if not model:
@@ -215,6 +211,16 @@ def _load_model(
         lib.llama_model_free(model)
         raise
     return model
+
+
+def model_parameters(settings: TargetSettings) -> Any:
+    """llama.cpp's defaults, with layers on graphics cards as the settings say."""
+    parameters = lib.llama_model_default_params()
+    if settings.gpu_layers is not None:
+        parameters.n_gpu_layers = settings.gpu_layers
+        if not settings.gpu_layers:  # llama.cpp would still reserve memory there, and compute long prompts there
+            parameters.devices = ctypes.cast(_NO_DEVICES, ctypes.c_void_p)
+    return parameters
 
 
 def context_parameters(settings: TargetSettings) -> Any:

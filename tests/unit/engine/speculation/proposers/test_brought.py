@@ -45,12 +45,16 @@ pytestmark = pytest.mark.skipif(not door.library_path().is_file(), reason="set u
 GO = StopSignal()
 METHODS = {
     "draft-mtp": HeadMethod.MTP,
+    "draft-mtp of a hybrid": HeadMethod.MTP,
+    "draft-mtp of two layers": HeadMethod.MTP,
     "draft-eagle3": HeadMethod.EAGLE3,
+    "draft-eagle3 of few tokens": HeadMethod.EAGLE3,
     "draft-dflash": HeadMethod.DFLASH,
     "draft-dflash2": HeadMethod.DFLASH,
     "draft-dspark": HeadMethod.DSPARK,
+    "draft-dspark beside its anchor": HeadMethod.DSPARK,
 }
-OFTEN_RIGHT = ("draft-mtp", "draft-eagle3", "draft-dspark")
+OFTEN_RIGHT = ("draft-mtp", "draft-mtp of a hybrid", "draft-mtp of two layers", "draft-eagle3", "draft-dspark")
 PROMPT = [1, *np.random.default_rng(5).integers(3, VOCABULARY, 19).tolist()]
 OTHER = [1, *np.random.default_rng(6).integers(3, VOCABULARY, 24).tolist()]
 Load = Callable[..., LlamaCppTarget]
@@ -155,6 +159,21 @@ def test_the_text_is_the_targets(
         assert counts["accepted"] > 10
 
 
+def test_the_rows_of_a_long_prompt_are_read_bit_by_bit(
+    name: str, load: Load, files: dict[str, tuple[Path, Path | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = [*PROMPT, *OTHER, *PROMPT, *OTHER]
+    wanted = expected_guess(name, load, files, [*text, 7])
+    monkeypatch.setattr(door, "_BATCH", 24)  # more are never unread, as there are no more in a pass
+    target = load(name)
+    proposer = proposer_for(name, target, files)
+    target.lead(proposer._brought.heads)
+    for start in range(0, len(text), 11):
+        target.evaluate(text[start : start + 11], 1, GO)
+    found = first_guess(proposer, 7)
+    assert np.nan_to_num(found, neginf=0) == pytest.approx(np.nan_to_num(wanted, neginf=0), abs=0.02)
+
+
 def test_they_know_what_was_written_and_nothing_that_was_rejected(
     name: str, load: Load, files: dict[str, tuple[Path, Path | None]]
 ) -> None:
@@ -245,26 +264,26 @@ def test_sampled_drafts_follow_the_targets_distribution(
     proposer = proposer_for(name, target, files)
     target.lead(proposer._brought.heads)
     sampling = SamplingSettings(temperature=temperature, top_k=6, top_p=1, min_p=0)
-    compared = Rounds(target, proposer, sampling)
+    target.evaluate(PROMPT[:-1], 1, GO)
+    compared = Rounds(load(name), proposer, sampling)
     assert compared.chi_square(1500, seed=3) < compared.bound
 
 
 class Rounds:
-    """Many rounds after the same beginning; the target's distributions are computed once."""
+    """Many rounds after the same beginning, which the proposer's heads know; `target` tells what is to come out, and
+    computes each distribution once."""
 
     def __init__(self, target: LlamaCppTarget, proposer: BroughtProposer, sampling: SamplingSettings) -> None:
         self._target, self._proposer, self._sampling = target, proposer, sampling
         self._known: dict[tuple[int, ...], Distribution] = {}
         self.bound, self.freedom = 0.0, 0  # chi-square exceeds that bound once in ten thousand runs
         self.num_accepted = 0  # of the tokens that were drawn
-        target.evaluate(PROMPT[:-1], 1, GO)
 
     def _after(self, line: tuple[int, ...]) -> Distribution:
         if line not in self._known:
-            held = self._target.num_held
-            row = self._target.evaluate([PROMPT[-1], *line], 1, GO)[-1]
+            self._target.roll_back(0)
+            row = self._target.evaluate([*PROMPT, *line], 1, GO)[-1]
             self._known[line] = make_distribution(row, self._sampling, ())
-            self._target.roll_back(held)
         return self._known[line]
 
     def chi_square(self, num_rounds: int, seed: int) -> float:
@@ -417,6 +436,27 @@ def test_what_a_model_brings_is_found_loaded_and_drafts(
         assert decoder.figures.by_proposer["heads"].num_drafted
         speculation.end_reply()
         assert supply.choice.chosen is chosen
+
+
+def test_why_what_a_model_brings_does_not_draft_is_told(
+    files: dict[str, tuple[Path, Path | None]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model.gguf"
+    shutil.copy(files["draft-mtp"][0], model)
+    monkeypatch.setattr("engine.speculation.proposers.selection._STEP_SHARE", 0.01)
+
+    def refuse(*_: object) -> None:
+        raise DrafterUnusable("{name} cannot draft.", name="It")
+
+    monkeypatch.setattr("engine.speculation.proposers.supply.try_heads", refuse)
+    target = load_target(file_source(model), TargetSettings(threads=1, gpu_layers=0), lambda _: None, GO)
+    with closing(target):
+        supply = DrafterSupply(EngineConfig(tmp_path), target)
+        assert supply.choose(FREE).label == "MTP"
+        with pytest.raises(DrafterUnusable, match="It cannot draft"):
+            supply.load(lambda: False)
+        assert supply.choice.chosen is None
+        assert supply.choice.why.endswith("It cannot draft.")
 
 
 def test_a_model_that_brings_nothing_loads_no_library_and_leaves_no_more(
