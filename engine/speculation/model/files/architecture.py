@@ -29,6 +29,14 @@ _ENCODERS = (
     *("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "jina-bert-v3", "eurobert"),
     *("gemma-embedding", "llama-embed", "t5encoder"),
 )
+# Of other programs that use the same format: stable-diffusion.cpp, ComfyUI, whisper.cpp and those for speech.
+_OF_PICTURES = frozenset(
+    (
+        *("sd", "sd1", "sd2", "sd3", "sdxl", "flux", "flux2", "chroma", "wan", "ltx", "ltxv", "pixart", "lumina"),
+        *("lumina2", "qwen_image", "hidream", "cosmos", "aura", "hyvid", "hunyuan_video", "z_image", "kandinsky5"),
+    )
+)
+_OF_SPEECH = frozenset(("whisper", "parakeet", "piper", "kokoro", "vits", "bark", "dia", "parler-tts", "csm"))
 _NO_POOLING = (0, 0xFFFFFFFF)  # none, and not said
 
 _NUMBER_BYTES = 2  # of a number in the context: f16
@@ -65,6 +73,12 @@ def no_chat(header: GgufHeader, name: str) -> str:
         return say("{name} is an addition to another model; choose that model itself.", name=name)
     if kind == "imatrix" or architecture == "imatrix":
         return say("{name} contains statistics for quantizing models; choose the model itself.", name=name)
+    if architecture == "controlvector":
+        return say("{name} is an addition to another model; choose that model itself.", name=name)
+    if architecture in _OF_PICTURES:
+        return say("{name} makes pictures or videos in other programs, no text; choose a chat model.", name=name)
+    if architecture in _OF_SPEECH:
+        return say("{name} is for speech in other programs, not for chats; choose a chat model.", name=name)
     if not architecture:
         return say(
             "{name} does not say what kind of model it is; download it again, or choose another model file.", name=name

@@ -17,7 +17,7 @@ from engine.values.errors import MendableError, TargetMissing
 from engine.values.sentences import Told
 from engine.values.targets import HeadMethod, TargetDetails
 
-_FORMAT = 6  # of stored facts; those in another format are read again
+_FORMAT = 7  # of stored facts; those in another format are read again
 _MIXTURES = {int(kind): kind.name.split("_", 1)[1] for kind in LlamaFileType if kind is not LlamaFileType.GUESSED}
 _VOCABULARIES = {"gpt2": "BPE", "llama": "SPM", "bert": "WPM", "t5": "UGM", "rwkv": "RWKV", "plamo2": "PLaMo"}
 

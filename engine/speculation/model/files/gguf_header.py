@@ -23,6 +23,8 @@ from engine.values.sentences import say
 Scalar = int | float | bool | str
 
 _MAGIC = b"GGUF"
+_OLDER = frozenset((b"lmgg", b"fmgg", b"tjgg", b"algg"))  # as they stand in the file
+_POINTER = b"version https://git-lfs"[:4]
 _VERSIONS = (2, 3)  # as llama.cpp reads them
 _MOST_KEYS = 10_000
 _MOST_TENSORS = 200_000
@@ -175,8 +177,8 @@ class _HeaderReader:
         self._stored_bytes = 0
 
     def read(self) -> GgufHeader:
-        if self._size < len(_MAGIC) or self._take(len(_MAGIC)) != _MAGIC:
-            raise TargetUnusable("{name} is not in the GGUF format; choose another model file.", name=self._name)
+        if self._size < len(_MAGIC) or (magic := self._take(len(_MAGIC))) != _MAGIC:
+            raise self._of_other_format(magic if self._size >= len(_MAGIC) else b"")
         version = self._number(4)
         if version not in _VERSIONS:
             raise TargetUnusable(
@@ -314,6 +316,21 @@ class _HeaderReader:
         self._start, self._at = place, 0
         if len(self._buffer) < needed:  # the file shrank meanwhile
             raise self._cut_short()
+
+    def _of_other_format(self, magic: bytes) -> TargetUnusable:
+        if magic in _OLDER:
+            return TargetUnusable(
+                "{name} is in a format older than GGUF; download the model anew, as GGUF.", name=self._name
+            )
+        if magic == _POINTER:
+            return TargetUnusable(
+                "{name} only says where the model is stored (Git LFS); download the file itself.", name=self._name
+            )
+        if magic.lstrip()[:1] == b"<":
+            return TargetUnusable(
+                "{name} is a web page that was saved in place of the model; download the model again.", name=self._name
+            )
+        return TargetUnusable("{name} is not in the GGUF format; choose another model file.", name=self._name)
 
     def _cut_short(self) -> TargetUnusable:
         return TargetUnusable("{name} is cut short; download it again.", name=self._name)

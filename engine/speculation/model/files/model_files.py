@@ -42,8 +42,8 @@ def part_names(name: str) -> tuple[str, ...]:
     _, parts = part_of(name)
     if match is None or parts == 1:
         return (name,)
-    end = name[match.end("parts") :]
-    return tuple(f"{match['stem']}-{part:05}-of-{parts:05}{end}" for part in range(1, parts + 1))
+    between, end = name[match.end("part") : match.start("parts")], name[match.end("parts") :]
+    return tuple(f"{match['stem']}-{part:05}{between}{parts:05}{end}" for part in range(1, parts + 1))
 
 
 def part_paths(path: Path) -> tuple[Path, ...]:

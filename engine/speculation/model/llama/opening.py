@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -176,6 +176,15 @@ _sharing = threading.Lock()
 _open_models: list[_OpenModel] = []
 
 
+def _from_parts(paths: Sequence[Path], parameters: Any) -> Any:
+    """The model in these files; None if it cannot be loaded. llama.cpp itself knows the names of other parts only as
+    it writes them, with small letters."""
+    names = [os.fsencode(path) for path in paths]
+    if len(names) == 1:
+        return lib.llama_model_load_from_file(names[0], parameters)
+    return lib.llama_model_load_from_splits((ctypes.c_char_p * len(names))(*names), len(names), parameters)
+
+
 def _load_model(
     path: Path,
     settings: TargetSettings,
@@ -194,7 +203,7 @@ def _load_model(
     parameters.check_tensors, parameters.use_extra_bufts = is_trial, not is_trial
     parameters.load_mtp = with_heads
     forget_errors()
-    model = lib.llama_model_load_from_file(os.fsencode(path), parameters)
+    model = _from_parts(part_paths(path), parameters)
     if not model:
         if stop.is_set():
             raise Cancelled("Loading {name} was cancelled.", name=path.name)

@@ -75,6 +75,9 @@ def test_models_that_keep_copies_of_their_state_can_be_drafted_for(tmp_path: Pat
         ({"general.architecture": "clip"}, "lets another model see pictures"),
         ({"general.type": "adapter"}, "an addition to another model"),
         ({"general.type": "imatrix"}, "statistics for quantizing models"),
+        ({"general.architecture": "controlvector"}, "is an addition to another model"),
+        ({"general.architecture": "sdxl"}, "makes pictures or videos in other programs"),
+        ({"general.architecture": "whisper"}, "is for speech in other programs"),
         ({"general.architecture": ""}, "what kind of model it is"),
     ],
 )

@@ -65,6 +65,18 @@ def test_another_format(tmp_path: Path, content: bytes) -> None:
     assert refused(tmp_path, content) == "model.gguf is not in the GGUF format; choose another model file."
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"tjgg\3\0\0\0" + bytes(100), "is in a format older than GGUF; download the model anew"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1", "only says where the model is stored"),
+        (b"<!doctype html><title>Log in</title>", "is a web page that was saved in place of the model"),
+    ],
+)
+def test_what_people_take_for_a_model_is_named(tmp_path: Path, content: bytes, sentence: str) -> None:
+    assert sentence in refused(tmp_path, content)
+
+
 @pytest.mark.parametrize("version", [0, 1, 4, 0x03000000])
 def test_versions_that_llama_cpp_does_not_read(tmp_path: Path, version: int) -> None:
     assert "version of the GGUF format" in refused(tmp_path, b"GGUF" + struct.pack("<IQQ", version, 0, 0))

@@ -30,6 +30,7 @@ def test_quantization_as_the_name_tells(name: str, quantization: str) -> None:
 def test_parts() -> None:
     assert part_names("a.gguf") == ("a.gguf",)
     assert part_names("a-00002-of-00003.gguf") == tuple(f"a-0000{part}-of-00003.gguf" for part in (1, 2, 3))
+    assert part_names("A-00002-OF-00002.GGUF") == ("A-00001-OF-00002.GGUF", "A-00002-OF-00002.GGUF")
     assert part_of("a-00002-of-00003.gguf") == (2, 3)
     assert part_of("a-00009-of-00003.gguf") == (1, 1)
     assert part_names("a-00001-of-99999.gguf") == ("a-00001-of-99999.gguf",)

@@ -106,6 +106,18 @@ def test_a_model_in_parts_becomes_one_file(tmp_path: Path, monkeypatch: pytest.M
     load(tmp_path / "made.gguf")
 
 
+def test_a_model_in_parts_is_loaded_whatever_the_letters_of_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        tiny_models, "GGUFWriter", lambda path, architecture: GGUFWriter(path, architecture, split_max_tensors=4)
+    )
+    tiny_llama(tmp_path / "tiny.gguf")
+    for part in sorted(tmp_path.glob("*.gguf")):
+        part.rename(part.with_name(part.name.replace("-of-", "-OF-").replace(".gguf", ".GGUF")))
+    load(tmp_path / "tiny-00001-OF-00003.GGUF")
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     original = tiny_llama(tmp_path / "tiny.gguf")
     taken = tmp_path / "taken.gguf"
