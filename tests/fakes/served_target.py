@@ -38,5 +38,8 @@ class FakeServed:
         self.replies.append(GrowingReply(progress))
         return self.asked[-1]
 
+    def count(self, asked: Asked, settings: ReplySettings, owner: Owner) -> Request[int]:
+        raise NotImplementedError
+
     def embed(self, path: Path, texts: tuple[str, ...]) -> Request[Embeddings]:
         raise NotImplementedError

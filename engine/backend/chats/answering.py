@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -64,6 +65,21 @@ class Answering:
     ) -> Answered:
         """`settings`: the user's; `is_remembered`: it is stored as a chat, as if it had been written in the window.
         Raises Refused, and Cancelled where the program has gone before its reply began."""
+        local = self._local(stop)
+        with _refusing():
+            job = _Job(asked, self._settings(asked, settings), is_remembered, owner)
+            with self._recall.beside(asked.expected, owner, partial(self._look_up, stop)):
+                return self._answer(job, local, stop, progress)
+
+    def count(self, asked: Asked, settings: ReplySettings, owner: Owner, stop: StopSignal = NEVER) -> int:
+        """The number of tokens of the prompt. Raises as `answer` does, also where the prompt is too long."""
+        writer = self._local(stop).writer
+        with _refusing():
+            prepare = partial(_prepared, asked, self._settings(asked, settings), writer, owner)
+            return self._undisturbed(prepare, stop).prompt.num_cells
+
+    def _local(self, stop: StopSignal) -> Local:
+        """What is loaded. Raises Refused."""
         try:
             self._target.require(stop)
         except MendableError as error:
@@ -73,14 +89,7 @@ class Answering:
                 Refusal.NOT_READY,
                 say("The model in use is on another server; ask that one, or choose a model on this computer."),
             )
-        try:
-            job = _Job(asked, self._settings(asked, settings), is_remembered, owner)
-            with self._recall.beside(asked.expected, owner, partial(self._look_up, stop)):
-                return self._answer(job, self._target.local, stop, progress)
-        except Interrupted:
-            raise Cancelled from None  # no one is left to report it to: the program has gone
-        except MendableError as error:
-            raise Refused(_refusal_of(error), error.sentence) from error
+        return self._target.local
 
     def _answer(self, job: _Job, local: Local, stop: StopSignal, progress: Callable[[ReplySoFar], object]) -> Answered:
         asked, settings, writer = job.asked, job.settings, local.writer
@@ -171,6 +180,17 @@ class Answering:
             self._recall.add(message, reply.tokens, job.owner)
             self._learning.take(message, prepared.turns, reply.verified, local.target.vocabulary)
             self._catch_up()
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Raises Refused for what the user or the program can mend, and Cancelled where the program has gone."""
+    try:
+        yield
+    except Interrupted:
+        raise Cancelled from None  # no one is left to report it to
+    except MendableError as error:
+        raise Refused(_refusal_of(error), error.sentence) from error
 
 
 def _prepared(

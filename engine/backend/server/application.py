@@ -24,7 +24,7 @@ from engine.backend.server.embeddings import NOT_OFFERED, EmbeddingsRequest, emb
 from engine.backend.server.guard import Guard, is_anthropic
 from engine.backend.server.intake import Most
 from engine.backend.server.message_replies import MessageForm
-from engine.backend.server.message_requests import MessagesRequest, read_messages
+from engine.backend.server.message_requests import CountRequest, MessagesRequest, read_messages
 from engine.backend.server.peers import SOCKET, Programs
 from engine.backend.server.pictures import PictureReader
 from engine.backend.server.reading import Body, checked, read_json
@@ -54,6 +54,7 @@ def make_application(desk: Desk, settings: ServerSettings, clients: Clients) -> 
         Route("/v1/chat/completions", pages.chat, methods=["POST"]),
         Route("/v1/completions", pages.complete, methods=["POST"]),
         Route("/v1/messages", pages.message, methods=["POST"]),
+        Route("/v1/messages/count_tokens", pages.count, methods=["POST"]),
         Route("/v1/responses", pages.reply, methods=["POST"]),
         Route("/v1/embeddings", pages.embed, methods=["POST"]),
     ]
@@ -140,6 +141,17 @@ class _Pages:
         wanted = await while_there(request, read_messages(body, client.name, self._pictures(told)))
         form = MessageForm(self._name, wanted.is_parallel, wanted.replies[0].stop_strings)
         return await respond(request, self.desk, wanted.replies, await self._asker(request), form, wanted.is_streamed)
+
+    async def count(self, request: Request) -> Response:
+        told = await self._read(request, has_pictures=True)
+        body = checked(CountRequest, told)
+        wanted = await while_there(request, read_messages(body, _client(request).name, self._pictures(told)))
+        job = self.desk.submit_count(wanted.replies[0], await self._asker(request))
+        try:
+            await while_there(request, job.next())
+            return JSONResponse({"input_tokens": job.result()})
+        finally:
+            self.desk.leave(job)
 
     async def reply(self, request: Request) -> Response:
         told, asker = await self._read(request, has_pictures=True), await self._asker(request)

@@ -39,6 +39,7 @@ class ServedTarget(Protocol):
     def answer(
         self, asked: Asked, settings: ReplySettings, is_remembered: bool, owner: Owner, progress: _Progress
     ) -> Request[Answered]: ...
+    def count(self, asked: Asked, settings: ReplySettings, owner: Owner) -> Request[int]: ...
     def embed(self, path: Path, texts: tuple[str, ...]) -> Request[Embeddings]: ...
 
 
@@ -108,6 +109,11 @@ class Desk:
         return self._enter(
             Job(lambda progress: self.target.answer(asked, settings, asker.is_remembered, asker.owner, progress))
         )
+
+    def submit_count(self, asked: Asked, asker: Asker) -> Job[int]:
+        """Asks for the number of tokens of a prompt. Raises RequestRefused as `submit` does."""
+        settings = self._settings()
+        return self._enter(Job(lambda _progress: self.target.count(asked, settings, asker.owner)))
 
     def submit_texts(self, path: Path, texts: tuple[str, ...]) -> Job[Embeddings]:
         """Asks for embeddings by the model at `path`. Raises RequestRefused as `submit` does."""

@@ -54,6 +54,9 @@ class Served:
     ) -> Request[Answered]:
         return self._begin(self._doors.answering.answer, (asked, settings, is_remembered, owner), {}, progress)
 
+    def count(self, asked: Asked, settings: ReplySettings, owner: Owner) -> Request[int]:
+        return self._begin(self._doors.answering.count, (asked, settings, owner), {})
+
     def embed(self, path: Path, texts: tuple[str, ...]) -> Request[Embeddings]:
         return self._begin(self._doors.embedding.embed, (path, texts), {})
 

@@ -77,6 +77,10 @@ class MessagesRequest(Lenient):
     thinking: Thinking | None = None
 
 
+class CountRequest(MessagesRequest):
+    max_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 1  # of no reply
+
+
 async def read_messages(request: MessagesRequest, client: str, pictures: PictureReader) -> Wanted:
     """Raises RequestRefused."""
     turns = [ChatTurn(Role.SYSTEM, _text(request.system, "system"))] if request.system else []

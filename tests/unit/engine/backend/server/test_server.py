@@ -461,6 +461,15 @@ def test_a_picture_that_a_tool_returned_is_told_to_a_model_that_sees_none(caller
     assert "<tool_response>\n[picture]" in caller.target.text
 
 
+def test_the_tokens_of_a_prompt_are_counted(caller: Served) -> None:
+    body = {"model": "any", "messages": [USER], "tools": [{"name": "forecast", "input_schema": CITY}]}
+    counted = caller.ask(body, "/v1/messages/count_tokens").json()
+    answered = caller.ask({**body, "max_tokens": 1}, "/v1/messages").json()["usage"]
+    assert counted == {"input_tokens": answered["input_tokens"] + answered["cache_read_input_tokens"]}
+    long = {"model": "any", "messages": [{"role": "user", "content": "x " * 9_000}]}
+    assert caller.ask(long, "/v1/messages/count_tokens").status_code == 400
+
+
 def test_a_document_that_is_sent_as_text_is_read(caller: Served) -> None:
     source = {"type": "text", "media_type": "text/plain", "data": "The cellar is dry."}
     document: dict[str, object] = {"type": "document", "title": "House", "source": source}
