@@ -28,7 +28,8 @@ _TAGS = {
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(rf"<(/?)({'|'.join(_TAGS)})>", re.IGNORECASE)
 _DETAILS = re.compile(
-    r"(?:</?details(?:\s+open(?:=\"\w*\")?)?>|</?summary>|<summary>(?P<words>.*?)</summary>|\s)+$", re.IGNORECASE
+    r"(?:</?details(?:\s+open(?:=\"\w*\")?)?>|</?summary>|<summary>(?P<words>(?:(?!</?summary>).)*)</summary>|\s)+$",
+    re.IGNORECASE,
 )
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _BAR = "\ufddc"  # stands for a bar in the code of a cell, while a table is parsed

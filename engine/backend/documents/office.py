@@ -44,7 +44,7 @@ def read_docx(file: BinaryIO) -> str:
 def read_odt(file: BinaryIO) -> str:
     """Raises Unreadable."""
     with opened(file) as archive:
-        manifest = _Manifest()
+        manifest = Manifest()
         if "META-INF/manifest.xml" in archive.namelist():
             parse(archive, "META-INF/manifest.xml", manifest.start)
         if manifest.is_encrypted:
@@ -238,7 +238,7 @@ class _Docx:
         self._prefix = ""
 
 
-class _Manifest:
+class Manifest:
     def __init__(self) -> None:
         self.is_encrypted = False
 

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 from engine.backend.documents.flow import markdown_table
 from engine.backend.documents.limits import check_length, damaged, encrypted, too_much
-from engine.backend.documents.office import OLE, opened, parse
+from engine.backend.documents.office import OLE, Manifest, opened, parse
 
 _MOST_COLUMNS = 500  # of a sheet; further ones are left out
 _MOST_REPEATED = 1_000  # times of one row or cell
@@ -82,9 +82,10 @@ def read_xlsx(file: BinaryIO) -> str:
 def read_ods(file: BinaryIO) -> str:
     """Raises Unreadable."""
     with opened(file) as archive:
-        if "META-INF/manifest.xml" in archive.namelist() and b"encryption-data" in archive.read(
-            "META-INF/manifest.xml"
-        ):
+        manifest = Manifest()
+        if "META-INF/manifest.xml" in archive.namelist():
+            parse(archive, "META-INF/manifest.xml", manifest.start)
+        if manifest.is_encrypted:
             raise encrypted()
         reader = _OpenCells()
         parse(archive, "content.xml", reader.start, reader.end, reader.text)

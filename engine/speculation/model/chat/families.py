@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _NO_SYSTEM = "{% if message['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
 _TAUGHT = re.compile(
-    r"(?<![a-z])(it|instruct\w*|chat\w*|assistant|sft|dpo|rlhf|tuned|thinking|reasoning)(?![a-z])", re.I
+    r"(?<![a-z])(it|instruct\w*|chat\w*|assistant|sft|dpo|rlhf|tuned|thinking|reasoning|hermes|dolphin|orca|tulu|zephyr)(?![a-z])",
+    re.I,
 )
 
 

@@ -380,6 +380,12 @@ def test_details_are_a_heading_and_what_is_inside() -> None:
     assert block == ProseBlock("<h4>More <em>of it</em></h4><ul><li>one</li></ul><p>after &lt;details&gt; it</p>")
 
 
+def test_a_line_of_many_summaries_is_read_at_once() -> None:
+    (block,) = parse("<summary>a</summary>" * 40 + "x")
+    assert isinstance(block, ProseBlock)
+    assert block.html.count("&lt;summary&gt;") == 40
+
+
 def test_many_tags_within_each_other_are_kept() -> None:
     (block,) = parse("<sub>" * 700 + "x" + "</sub>" * 700)
     assert isinstance(block, ProseBlock)
