@@ -132,10 +132,21 @@ class LeftOut(StrEnum):
     UNREADABLE = "unreadable"  # it is damaged, or in an unknown format
 
 
+class Missing(StrEnum):
+    """What a conversation had in the program that wrote it, and has not here."""
+
+    PICTURE = "picture"
+    FILE = "file"  # attached, of which the file has no text
+    RECORDING = "recording"  # of what was spoken
+    STEP = "step"  # a tool's call or result
+    MESSAGE = "message"  # damaged
+
+
 @dataclass(frozen=True, slots=True)
 class ImportedConversations:
     num_conversations: int  # that were added
     left_out: tuple[tuple[LeftOut, str], ...]  # the others: why, and their titles (empty: not known)
+    missing: tuple[tuple[Missing, int], ...] = ()  # how many of each those that were added have not
 
 
 @dataclass(frozen=True, slots=True)

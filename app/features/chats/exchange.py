@@ -17,7 +17,7 @@ from app.main_window import MainWindow
 from app.text.numbers import whole
 from app.text.translation import Words
 from app.widgets.toast import Toast
-from engine.values.conversations import ExportFormat, ImportedConversations, LeftOut
+from engine.values.conversations import ExportFormat, ImportedConversations, LeftOut, Missing
 from engine.values.requests import Failure
 
 _FORMATS = {".json": ExportFormat.JSON, ".md": ExportFormat.MARKDOWN}
@@ -105,7 +105,7 @@ class ExchangeController(Controller):
 
     def _on_imported(self, path: Path, imported: ImportedConversations) -> None:
         self._end(path)
-        words = words_of_import(imported.num_conversations, imported.left_out)
+        words = words_of_import(imported.num_conversations, imported.left_out, imported.missing)
         self._window.toasts.show_info(words, time_ms=_RESULT_MS)
 
     def _on_import_failed(self, path: Path, failure: Failure) -> None:
@@ -123,7 +123,9 @@ class ExchangeController(Controller):
         self._window.toasts.dismiss(toast)
 
 
-def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) -> str:
+def words_of_import(
+    num_imported: int, left_out: Iterable[tuple[LeftOut, str]], missing: Iterable[tuple[Missing, int]] = ()
+) -> str:
     titles: dict[LeftOut, list[str]] = {}
     for why, title in left_out:
         titles.setdefault(why, []).append(title)
@@ -131,7 +133,22 @@ def words_of_import(num_imported: int, left_out: Iterable[tuple[LeftOut, str]]) 
         imported = Exchange.tr("Imported {number} chat(s)", "", num_imported)
     else:
         imported = Exchange.tr("Nothing was imported")
-    return "; ".join([imported, *(_words_of_left_out(why, names) for why, names in titles.items())]) + "."
+    without = (_words_of_missing(what, number) for what, number in missing)
+    return "; ".join([imported, *without, *(_words_of_left_out(why, names) for why, names in titles.items())]) + "."
+
+
+def _words_of_missing(what: Missing, number: int) -> str:
+    match what:
+        case Missing.PICTURE:
+            return Exchange.tr("without %n picture(s)", "", number)
+        case Missing.FILE:
+            return Exchange.tr("without %n attached file(s)", "", number)
+        case Missing.RECORDING:
+            return Exchange.tr("without %n recording(s)", "", number)
+        case Missing.STEP:
+            return Exchange.tr("without %n step(s) of tools", "", number)
+        case Missing.MESSAGE:
+            return Exchange.tr("without %n message(s) that (is|are) damaged", "", number)
 
 
 def _words_of_left_out(why: LeftOut, titles: list[str]) -> str:

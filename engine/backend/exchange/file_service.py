@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 
 from engine.backend.documents import check_pictures, nearest_passages, read_attached, read_picture
@@ -12,7 +14,14 @@ from engine.backend.exchange.preset_service import PresetService
 from engine.backend.exchange.presets import read_presets, write_presets
 from engine.backend.storage import Repository
 from engine.backend.teaching.learning_service import LearningService
-from engine.values.conversations import ConversationTree, ExportFormat, ImportedConversations, LeftOut, TextFile
+from engine.values.conversations import (
+    ConversationTree,
+    ExportFormat,
+    ImportedConversations,
+    LeftOut,
+    Missing,
+    TextFile,
+)
 from engine.values.errors import Cancelled, ConversationMissing, FileUnusable, SettingInvalid
 from engine.values.events import ConversationsImported, Listener
 from engine.values.order import AddedPresets, LibraryPrompt, Preset
@@ -103,10 +112,13 @@ class FileService:
         read = read_chats(path, check, sizes_of)
         added = self._open_repository().add_trees(read.trees, check)
         known = [(LeftOut.KNOWN, tree.title) for tree, new in zip(read.trees, added, strict=True) if not new]
+        missing: Counter[Missing] = Counter()
+        for each in compress(read.missing, added):
+            missing.update(each)
         self._emit(ConversationsImported())
         if any(added) and self._learning.is_enabled:
             self._catch_up(restarts=True)
-        return ImportedConversations(sum(added), (*known, *read.left_out))
+        return ImportedConversations(sum(added), (*known, *read.left_out), tuple((+missing).items()))
 
     def export_presets(
         self, path: Path, presets: tuple[Preset, ...], prompts: tuple[LibraryPrompt, ...], overwrite: bool = False

@@ -25,10 +25,6 @@ LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 _Key = TypeVar("_Key", str, int)
 
 
-class Unsound(ValueError):
-    """The messages are no tree."""
-
-
 class TooLarge(ValueError):
     """There are too many messages, or too much text."""
 
@@ -54,33 +50,38 @@ def grow(
     """The messages, numbered from 1 on, parents first, and the number of the head: the node's own, or that of its
     nearest ancestor that is a message. Without a head it is the last message.
 
-    With `joins_turns`, what one role says in several messages one after the other becomes one message. Raises Unsound
-    and TooLarge.
+    With `joins_turns`, what one role says in several messages one after the other becomes one message, unless there are
+    calls between. A message that answers none that is there, or itself by way of others, begins a branch of its own.
+    Raises TooLarge.
     """
     if len(nodes) > MOST_MESSAGES:
         raise TooLarge("too many messages")
-    by_key = {node.key: node for node in nodes}
-    ordered = _parents_first(nodes, by_key)
+    places: dict[str | int, int] = {
+        node.key: place for place, node in reversed([*enumerate(nodes)])
+    }  # of several with a name, the first
+    parents = [None if node.parent is None else places.get(node.parent) for node in nodes]
     messages: dict[int, TreeMessage] = {}
-    number_of: dict[_Key | None, int | None] = {None: None}  # of the message that each node became
+    number_of: dict[int | None, int | None] = {None: None}  # of the message that each node became, by its place
     joined_to: dict[int, int] = {}  # the message that each goes on from; texts are joined when it is known which stay
-    for node in ordered:
-        parent = number_of[node.parent]
+    for place in parents_first(parents):
+        node, parent = nodes[place], number_of[parents[place]]
         if node.role is None:
-            number_of[node.key] = parent
+            number_of[place] = parent
             continue
         said = (node.role, node.text, node.created_at, node.target_name, node.thoughts, node.calls, node.result)
         message = TreeMessage(len(messages) + 1, parent, *said)
         before = messages[parent] if parent is not None else None
-        if joins_turns and before is not None and before.role == node.role:
-            message = replace(message, parent=before.parent)
+        joins = joins_turns and before is not None and before.role == node.role != Role.TOOL and not before.calls
+        if joins and before is not None:
+            name = message.target_name or before.target_name
+            message = replace(message, parent=before.parent, target_name=name)
             joined_to[message.number] = before.number
         messages[message.number] = message
-        number_of[node.key] = message.number
-    wanted = number_of.get(head) or max(messages, default=None)
+        number_of[place] = message.number
+    wanted = number_of.get(None if head is None else places.get(head)) or max(messages, default=None)
     if joined_to:
-        parents = {message.parent for message in messages.values()}
-        gone = {number for number in joined_to.values() if number not in parents}
+        answered = {message.parent for message in messages.values()}
+        gone = {number for number in joined_to.values() if number not in answered}
         if wanted in gone:
             wanted = max(messages.keys() - gone)
         return _numbered(_with_joined_texts(messages, joined_to, gone), wanted)
@@ -115,23 +116,37 @@ def title_of(title: str | None, messages: Iterable[TreeMessage]) -> str:
     return line if len(line) <= _TITLE_LENGTH else line[:_TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
 
 
-def _parents_first(nodes: Sequence[FileNode[_Key]], by_key: Mapping[_Key, FileNode[_Key]]) -> list[FileNode[_Key]]:
-    if len(by_key) < len(nodes):
-        raise Unsound("two messages have the same name")
-    children: dict[_Key | None, list[FileNode[_Key]]] = {}
-    for node in nodes:
-        if node.parent is not None and node.parent not in by_key:
-            raise Unsound("a message answers one that is not there")
-        children.setdefault(node.parent, []).append(node)
-    ordered: list[FileNode[_Key]] = []
+def parents_first(parents: list[int | None]) -> list[int]:
+    """Places in order; the parent of the first of those that answer each other in a circle becomes None."""
+    children: dict[int | None, list[int]] = {}
+    for place, parent in enumerate(parents):
+        children.setdefault(parent, []).append(place)
+    ordered: list[int] = []
+    seen: set[int] = set()
     waiting = deque(children.get(None, ()))
-    while waiting:
-        node = waiting.popleft()
-        ordered.append(node)
-        waiting.extend(children.get(node.key, ()))
-    if len(ordered) < len(nodes):
-        raise Unsound("messages answer each other in a circle")
+    for first in range(len(parents)):
+        if not waiting and first not in seen:
+            begin = min(_circle_above(first, parents))
+            parents[begin] = None
+            waiting.append(begin)
+        while waiting:
+            place = waiting.popleft()
+            seen.add(place)
+            ordered.append(place)
+            waiting.extend(each for each in children.get(place, ()) if each not in seen)
     return ordered
+
+
+def _circle_above(place: int, parents: Sequence[int | None]) -> Sequence[int]:
+    """Those that answer each other in a circle, above one for which no other beginning is known."""
+    walked: dict[int, None] = {}
+    while place not in walked:
+        walked[place] = None
+        above = parents[place]
+        assert above is not None
+        place = above
+    path = [*walked]
+    return path[path.index(place) :]
 
 
 def _with_joined_texts(
@@ -143,14 +158,26 @@ def _with_joined_texts(
     for message in messages.values():
         if message.number in gone:
             continue
-        pieces = [message.text]
-        number = message.number
-        while number in joined_to:
-            number = joined_to[number]
-            pieces[-1] = pieces[-1].lstrip()
-            pieces.append(messages[number].text.rstrip())
-        joined.append(replace(message, text=_BETWEEN.join(reversed(pieces))))
+        line = [message]
+        while line[-1].number in joined_to:
+            line.append(messages[joined_to[line[-1].number]])
+        joined.append(_joined(line[::-1]) if line[1:] else message)
     return joined
+
+
+def _joined(line: Sequence[TreeMessage]) -> TreeMessage:
+    """The last one, with the texts and thoughts of those before it."""
+    pieces: list[str] = []
+    thoughts: list[Thought] = []
+    begin = 0  # of a text among those that are joined
+    for place, message in enumerate(line):
+        text = message.text if place == 0 or not pieces else message.text.lstrip()
+        text = text if place == len(line) - 1 else text.rstrip()
+        thoughts += [replace(each, place=begin + min(each.place, len(text))) for each in message.thoughts]
+        if text:
+            pieces.append(text)
+            begin += len(text) + len(_BETWEEN)
+    return replace(line[-1], text=_BETWEEN.join(pieces), thoughts=tuple(thoughts))
 
 
 def _check_size(messages: Mapping[int, TreeMessage], joined_to: Mapping[int, int], gone: Set[int]) -> None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from pydantic import AwareDatetime, BaseModel, Field, StrictInt
 from engine.backend.exchange.grown_tree import FileNode, grow, sound_time, tree
 from engine.backend.exchange.json_stream import PIECES
 from engine.backend.exchange.kept import PicturePiece
-from engine.values.conversations import ConversationTree, Role
+from engine.values.conversations import ConversationTree, Missing, Role
 from engine.values.pictures import Picture
 from engine.values.replies import Thought
 from engine.values.tools import Outcome, ToolCall, ToolResult
@@ -102,7 +102,7 @@ FIELDS = frozenset({"conversations"}).union(
 )
 
 
-def read(element: dict[str, Any]) -> ConversationTree:
+def read(element: dict[str, Any]) -> tuple[ConversationTree, Mapping[Missing, int]]:
     """Raises ValueError."""
     found = _JsonConversation.model_validate(element)
     nodes = [
@@ -120,7 +120,7 @@ def read(element: dict[str, Any]) -> ConversationTree:
         for each in found.messages
     ]
     grown = tree(found.title, found.system_prompt, (found.created_at, found.updated_at), grow(nodes, found.head))
-    return replace(grown, folder=found.folder, is_pinned=found.pinned, is_archived=found.archived)
+    return replace(grown, folder=found.folder, is_pinned=found.pinned, is_archived=found.archived), {}
 
 
 def pictures_of(element: dict[str, Any]) -> dict[str, list[PicturePiece]]:

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Protocol
 
 import ijson
@@ -26,7 +27,11 @@ MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or t
 MOST_STRING_BYTES = 4 * 2**20
 MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
 MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
-NAMED = "mapping"  # the field whose value is an object with names in place of fields
+NAMED = frozenset({"mapping", "messages"})  # fields whose value, where it is an object, has names in place of fields
+WHOLE = frozenset(
+    {"input", "arguments", "parameters"}
+)  # fields of which everything is kept: what a tool is called with
+TITLES = ("title", "name")
 PIECES = "base64"  # the field whose strings are not kept in memory
 _MOST_DEPTH = 1000
 _MOST_READ = 2**20  # bytes at once
@@ -71,6 +76,22 @@ class _Flaw(Exception):
         super().__init__(why)
         self.why = why
         self.opens = _DEEPER.get(event) == 1
+
+
+class _Keeps(Enum):
+    """What is kept of an object."""
+
+    FIELDS = auto()  # those that are read
+    NAMES = auto()  # all names; of what they stand for, the fields
+    ALL = auto()
+
+    @staticmethod
+    def of(key: str, event: str, above: _Keeps) -> _Keeps:
+        """What is kept of the value of a field of an object of which `above` is kept."""
+        if above is _Keeps.ALL or (above is _Keeps.FIELDS and key in WHOLE):
+            return _Keeps.ALL
+        named = above is _Keeps.FIELDS and key in NAMED and event == "start_map"
+        return _Keeps.NAMES if named else _Keeps.FIELDS
 
 
 class JsonStream:
@@ -136,7 +157,7 @@ class JsonStream:
         except _Flaw as flaw:
             depth = len(self._begun) + flaw.opens
             whole = self._begun[0] if self._begun else None
-            title = whole.get("title") if isinstance(whole, dict) else None
+            title = next(filter(None, map(whole.get, TITLES)), None) if isinstance(whole, dict) else None
             whole, self._begun = None, []
             self.begin()
             return Flawed(flaw.why, self._title_in_rest(depth, title))
@@ -145,14 +166,15 @@ class JsonStream:
         self._begun = begun = []
         whole = self._kept(event, value, key)
         begun += [whole] if event in _DEEPER else []
-        named = whole if key == NAMED else None  # the object that has names
+        keeps: list[_Keeps] = [_Keeps.FIELDS, _Keeps.of(key, event, _Keeps.FIELDS)]  # for each that is begun
         while begun:
             event, value = next(self.events)
             into = begun[-1]
             if _DEEPER.get(event) == -1:
                 begun.pop()
+                keeps.pop()
             elif event == "map_key":
-                if into is named:
+                if keeps[-1] is not _Keeps.FIELDS:
                     key = self._kept(event, value)
                 elif value in self._fields:
                     key = sys.intern(value)
@@ -162,11 +184,13 @@ class JsonStream:
                 new = self._kept(event, value, key)
                 if isinstance(into, list):
                     into.append(new)
+                    here: _Keeps = keeps[-1] if keeps[-1] is _Keeps.ALL else _Keeps.FIELDS
                 else:
                     into[key] = new
-                    named = new if key == NAMED and event == "start_map" and into is not named else named
+                    here = _Keeps.of(key, event, keeps[-1])
                 if event in _DEEPER:
                     begun.append(new)
+                    keeps.append(here)
         return whole
 
     def _title_in_rest(self, depth: int, title: Any) -> str:
@@ -177,7 +201,7 @@ class JsonStream:
             depth += _DEEPER.get(event, 0)
             if depth == 1 and event == "map_key":
                 key = value
-            elif depth == 1 and event == "string" and key == "title":
+            elif depth == 1 and event == "string" and key in TITLES:
                 title = value
         return title if isinstance(title, str) and _NO_UTF8 not in title else ""
 

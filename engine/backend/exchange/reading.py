@@ -3,7 +3,7 @@ are read; a file that is not is refused in a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from pydantic import ValidationError
 
 from engine.backend.exchange import json_format, other_formats
 from engine.backend.exchange.grown_tree import MOST_MESSAGES, TooLarge
-from engine.backend.exchange.json_stream import Flawed, JsonStream
+from engine.backend.exchange.json_stream import TITLES, Flawed, JsonStream
 from engine.backend.exchange.kept import KeptTrees, SizesOf
 from engine.backend.exchange.opening import open_files
-from engine.values.conversations import ConversationTree, LeftOut
+from engine.backend.exchange.turns import Found
+from engine.values.conversations import LeftOut, Missing
 from engine.values.errors import FileUnusable
 from engine.values.prompts import shortened
 
@@ -23,13 +24,15 @@ MOST_CHATS = 100_000  # in a file, those that are left out among them
 MOST_TEXT = 256 * 2**20  # characters of all messages, where branches repeat what stands before them
 FIELDS = json_format.FIELDS | other_formats.FIELDS
 _TITLE_LENGTH = 200
-_OF_FLAWED = {"title", "conversations", "format", "version"}  # what is read of an object with another field that is
+_NOTHING: Mapping[Missing, int] = {}  # one for all
+_OF_FLAWED = {*TITLES, "conversations", "format", "version"}  # what is read of an object with another field that is
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     trees: KeptTrees  # each with at least one message
     left_out: tuple[tuple[LeftOut, str], ...]  # why, and their titles
+    missing: tuple[Mapping[Missing, int], ...]  # in each of the trees
 
 
 def read_chats(
@@ -44,6 +47,7 @@ def read_chats(
     """
     trees = KeptTrees()
     left_out: list[tuple[LeftOut, str]] = []
+    missing: list[Mapping[Missing, int]] = []
     num_characters = num_events = 0
     with open_files(path, check) as files:
         for file in files:
@@ -51,10 +55,12 @@ def read_chats(
             for element in _elements(stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
                     raise FileUnusable("{name} contains too many chats; import it in several parts.", name=path.name)
-                read = _read(element)
-                if isinstance(read, LeftOut):
-                    left_out.append((read, _title(element)))
+                found = _read(element)
+                if isinstance(found, LeftOut):
+                    left_out.append((found, _title(element)))
                     continue
+                read, not_here = found
+                missing.append(not_here or _NOTHING)
                 trees.add(read, json_format.pictures_of(element))
                 num_characters += sum(
                     len(message.text)
@@ -72,7 +78,7 @@ def read_chats(
             name=path.name,
         )
     trees.look_at_pictures(sizes_of)
-    return Read(trees, tuple(left_out))
+    return Read(trees, tuple(left_out), tuple(missing))
 
 
 def _elements(stream: JsonStream) -> Iterator[Any]:
@@ -118,7 +124,7 @@ def _object(stream: JsonStream) -> Iterator[Any]:
     if has_list:
         _check_version(fields)  # the version may follow the list
     elif flawed:
-        yield Flawed(flawed.why, title if isinstance(title := fields.get("title"), str) else "")
+        yield Flawed(flawed.why, _title(fields))
     else:
         yield fields
 
@@ -134,33 +140,34 @@ def _check_version(fields: dict[str, Any]) -> None:
         raise FileUnusable("The file was written by a newer version of Slipstream; install that version.")
 
 
-def _read(element: Any) -> ConversationTree | LeftOut:
+def _read(element: Any) -> Found | LeftOut:
     match element:
         case {"mapping": dict() | list() as found} | {"messages": dict() | list() as found} if (
             len(found) > MOST_MESSAGES  # before each of them becomes an object of its own
         ):
             return LeftOut.TOO_LARGE
-        case {"mapping": _}:
-            read = other_formats.read_chatgpt
-        case {"messages": _, "head": _} | {"messages": _, "system_prompt": _}:
-            read = json_format.read
-        case {"messages": _}:
-            read = other_formats.read_message_list
+        case {"messages": list(), "head": _} | {"messages": list(), "system_prompt": _}:
+            read: Callable[[dict[str, Any]], Found] | None = json_format.read
         case Flawed(why):
             return why
+        case dict():
+            read = other_formats.reader_of(element)
         case _:
             return LeftOut.UNREADABLE
     try:
-        tree = read(element)
+        made = read(element) if read else None
     except TooLarge:
         return LeftOut.TOO_LARGE
     except (ValueError, RecursionError):  # pydantic's and ours
         return LeftOut.UNREADABLE
-    return tree if tree.messages else LeftOut.EMPTY
+    if made is None:
+        return LeftOut.UNREADABLE
+    return made if made[0].messages else LeftOut.EMPTY
 
 
 def _title(element: object) -> str:
     if isinstance(element, Flawed):
         return shortened(element.title, _TITLE_LENGTH)
-    title = element.get("title") if isinstance(element, dict) else None
-    return shortened(title, _TITLE_LENGTH) if isinstance(title, str) else ""
+    found = element if isinstance(element, dict) else {}
+    titles = (title for title in map(found.get, TITLES) if isinstance(title, str))
+    return shortened(next(titles, ""), _TITLE_LENGTH)

@@ -24,6 +24,7 @@ from engine.values.conversations import (
     ImportedConversations,
     LeftOut,
     Message,
+    Missing,
     Role,
     TextFile,
 )
@@ -185,6 +186,13 @@ def test_chats_are_imported_and_what_came_of_it_is_told(window: MainWindow, brid
 )
 def test_words_of_import(num_imported: int, left_out: tuple[tuple[LeftOut, str], ...], words: str) -> None:
     assert words_of_import(num_imported, left_out) == words
+
+
+def test_what_is_missing_in_the_chats_is_counted() -> None:
+    missing = [(each, 1) for each in Missing]
+    words = "without 1 picture; without 1 attached file; without 1 recording; without 1 step of tools; "
+    assert words_of_import(2, (), missing) == f"Imported 2 chats; {words}without 1 message that is damaged."
+    assert words_of_import(1, (), [(Missing.STEP, 5)]) == "Imported 1 chat; without 5 steps of tools."
 
 
 def test_an_import_can_be_cancelled(window: MainWindow, bridge: FakeBridge) -> None:

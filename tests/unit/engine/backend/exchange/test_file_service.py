@@ -24,7 +24,7 @@ from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.recall import Recall
 from engine.speculation.model.files.prompt_cache import PromptCache
 from engine.values.config import LearningSettings, PromptCacheSettings
-from engine.values.conversations import ExportFormat, ImportedConversations, LeftOut, Role, TextFile
+from engine.values.conversations import ExportFormat, ImportedConversations, LeftOut, Missing, Role, TextFile
 from engine.values.errors import Cancelled, ConversationMissing, FileUnusable
 from engine.values.events import ConversationForgotten, ConversationsImported, Event
 from engine.values.pictures import Picture
@@ -82,6 +82,16 @@ def test_all_chats_go_out_and_come_in_elsewhere(desk: Desk, tmp_path: Path) -> N
     desk.repository.forget_conversation(kept)
     assert desk.files.import_conversations(path) == ImportedConversations(1, ())
     assert desk.restarts == [True]
+
+
+def test_what_new_chats_miss_is_counted(desk: Desk, tmp_path: Path) -> None:
+    path = tmp_path / "chats.json"
+    chats = [{"messages": [{"role": "user", "content": [str(n), *[{"type": "image_url"}] * n]}]} for n in (1, 2, 4)]
+    for some, number in ((chats[:1], 1), (chats, 6)):
+        path.write_text(json.dumps(some))
+        imported = desk.files.import_conversations(path)
+        assert imported.missing == ((Missing.PICTURE, number),)
+    assert desk.files.import_conversations(path).missing == ()
 
 
 def test_pictures_are_read_shown_and_go_out_and_come_in_elsewhere(
