@@ -266,7 +266,8 @@ class FollowingHeads(Protocol):
 
     @property
     def end(self) -> int:
-        """The place in the target's text after the last token that they know."""
+        """The place in the target's text after the last token that they know. Raises DrafterUnusable once they
+        failed."""
 
     @property
     def max_held(self) -> int: ...

@@ -52,7 +52,7 @@ class ListOf:
 
     length: int
     items: tuple[int | float | bool, ...] | None
-    start: int = 0  # byte of its first item, in the file
+    start: int = field(default=0, compare=False)  # byte of its first item, in the file
     num_bytes: int = 0  # of all items
 
 

@@ -120,7 +120,10 @@ class BroughtHeads:
 
     @property
     def end(self) -> int:
-        """The number of tokens of the target's text that are known, from the first that is."""
+        """The place after the last token of the target's text that is known. Raises DrafterUnusable once something
+        failed."""
+        if self._failure:
+            raise self._unusable()
         end: int = self._library.end(self._handle)
         return end
 

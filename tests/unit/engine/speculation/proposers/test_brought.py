@@ -174,6 +174,25 @@ def test_the_rows_of_a_long_prompt_are_read_bit_by_bit(
     assert np.nan_to_num(found, neginf=0) == pytest.approx(np.nan_to_num(wanted, neginf=0), abs=0.02)
 
 
+@pytest.mark.parametrize("prompt", [PROMPT, [*PROMPT, *OTHER] * 5])
+def test_heads_that_fail_are_given_up_and_the_reply_goes_on(
+    name: str,
+    prompt: list[int],
+    load: Load,
+    files: dict[str, tuple[Path, Path | None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(door, "_BATCH", 12)  # less than what a pass leaves, which is refused
+    target = load(name)
+    proposer = proposer_for(name, target, files)
+    target.lead(proposer._brought.heads)
+    target.evaluate(prompt[:20], 1, GO)
+    speculation = always(proposer)
+    reply, _ = written(target, speculation, prompt=prompt, most=20)
+    check_text(load(name), prompt, reply)
+    assert not speculation.is_drafting
+
+
 def test_they_know_what_was_written_and_nothing_that_was_rejected(
     name: str, load: Load, files: dict[str, tuple[Path, Path | None]]
 ) -> None:
