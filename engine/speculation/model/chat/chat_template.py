@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from itertools import product
 from types import MappingProxyType
@@ -152,7 +154,11 @@ class ChatTemplate:
         most: int,
         patience: Patience,
     ) -> PromptText:
-        known = {**names, "messages": [*messages], "add_generation_prompt": begins, **self._tokens}
+        told = [each["function"] for each in names.get(_TOOLS, ())]
+        # Firefunction's own names for the tools, as a text, and for the day.
+        makers = {"functions": PromptText(json.dumps(told, indent=4) if told else ""), "datetime": f"{date.today()}"}
+        makers = makers if "functions" in self.source else {}
+        known = {**makers, **names, "messages": [*messages], "add_generation_prompt": begins, **self._tokens}
         try:
             if self.source in OURS:
                 return template_rendering.rendered(self.source, known, most)

@@ -147,3 +147,9 @@ def test_an_effort_that_a_template_does_not_know_is_left_out() -> None:
     source = "{% if reasoning_effort is defined and reasoning_effort != 'low' %}{{ raise_exception('low') }}{% endif %}"
     template = ChatTemplate(source + ANYWHERE, "", "")
     assert template.render([ASK], more={"reasoning_effort": "medium"}) == "[user]Ave?"
+
+
+def test_a_template_that_has_its_own_name_for_the_tools_is_told_them_as_a_text() -> None:
+    source = "{% if tools is defined %}{% endif %}{{ 'Functions: ' + functions }}" + ANYWHERE
+    assert '"name": "weigh"' in render(source, ASK)
+    assert str(ChatTemplate(source, "", "").render([ASK])) == "Functions: [user]Ave?"
