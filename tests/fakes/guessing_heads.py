@@ -127,6 +127,61 @@ def chain_mtp_target(path: Path) -> Path:
     return _write(path, writer, weights)
 
 
+def windowed_target(path: Path) -> Path:
+    """A Gemma 4 of four layers, of which those but the last see the last tokens alone."""
+    dice = np.random.default_rng(10)
+    writer = _begin("gemma4", LAYERS)
+    _add_windows(writer, [True, True, True, False])
+    writer.add_uint32("gemma4.embedding_length_per_layer_input", 0)
+    weights = _body(LAYERS, dice) | _ends()
+    for layer in range(LAYERS):
+        weights |= {f"blk.{layer}.post_{part}_norm.weight": np.ones(WIDTH) for part in ("attention", "ffw")}
+    weights["rope_freqs.weight"] = np.ones(_HEAD // 2)
+    return _write(path, writer, weights)
+
+
+def assistant(path: Path) -> Path:
+    """A head for `windowed_target`, which looks at what that holds of the text."""
+    dice, narrow = np.random.default_rng(11), WIDTH // 2
+    writer = _begin("gemma4-assistant", 2)
+    del writer.kv_data[0]["gemma4-assistant.embedding_length"]
+    writer.add_embedding_length(narrow)
+    writer.add_uint32("gemma4-assistant.embedding_length_out", WIDTH)
+    writer.add_nextn_predict_layers(2)
+    _add_windows(writer, [True, False])
+    ends = _ends()
+    down = _noise((narrow, WIDTH), dice, WIDTH**-0.5)
+    weights: dict[str, Weights] = {
+        "token_embd.weight": ends["output.weight"] @ down.T,
+        "output_norm.weight": np.ones(narrow),
+        "nextn.pre_projection.weight": _beside(down, _noise((narrow, WIDTH), dice)),
+        "nextn.post_projection.weight": down.T.copy(),
+        "rope_freqs.weight": np.ones(_HEAD // 2),
+    }
+    for layer in range(2):
+        norms = ("attn", "post_attention", "ffn", "post_ffw")
+        weights |= {f"blk.{layer}.{part}_norm.weight": np.ones(narrow) for part in norms}
+        weights |= {
+            f"blk.{layer}.attn_q.weight": _noise((WIDTH, narrow), dice),
+            f"blk.{layer}.attn_output.weight": _noise((narrow, WIDTH), dice),
+            f"blk.{layer}.attn_q_norm.weight": np.ones(_HEAD),
+            f"blk.{layer}.layer_output_scale.weight": np.ones(1),
+            f"blk.{layer}.ffn_gate.weight": _noise((INNER, narrow), dice),
+            f"blk.{layer}.ffn_up.weight": _noise((INNER, narrow), dice),
+            f"blk.{layer}.ffn_down.weight": _noise((narrow, INNER), dice, 0.01),
+        }
+    return _write(path, writer, weights)
+
+
+def _add_windows(writer: GGUFWriter, pattern: list[bool]) -> None:
+    _add_heads(writer)
+    writer.add_key_length_swa(_HEAD)
+    writer.add_value_length_swa(_HEAD)
+    writer.add_rope_freq_base_swa(10_000.0)
+    writer.add_sliding_window(16)
+    writer.add_sliding_window_pattern(pattern)
+
+
 def eagle3(
     path: Path,
     target_layers: Sequence[int] = _READ_LAYERS,
@@ -198,6 +253,7 @@ def all_heads(folder: Path) -> dict[str, tuple[Path, Path | None]]:
         "draft-mtp": (mtp_target(folder / "mtp.gguf"), None),
         "draft-mtp of a hybrid": (hybrid_mtp_target(folder / "hybrid.gguf"), None),
         "draft-mtp of two layers": (chain_mtp_target(folder / "chain.gguf"), None),
+        "draft-mtp of an assistant": (windowed_target(folder / "window.gguf"), assistant(folder / "assistant.gguf")),
         "draft-eagle3": (seeing, eagle3(folder / "eagle3.gguf")),
         "draft-eagle3 of few tokens": (seeing, eagle3(folder / "eagle3-few.gguf", guessed=range(3, 131))),
         "draft-dflash": (seeing, dflash(folder / "dflash.gguf")),

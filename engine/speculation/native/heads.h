@@ -6,7 +6,6 @@
 #include "llama.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -140,7 +139,7 @@ class Heads {
             return next_of_chain(guess);
         const std::vector<float> state = own_state();
         clear();
-        add(guess, place_of_first_ + drafted_, state.data(), true);
+        add(guess, place_of_first_ + (reads_its_memory_ ? 0 : drafted_), state.data(), true);
         run();
         return row(0);
     }
@@ -153,9 +152,8 @@ class Heads {
     void begin_mtp(const llama_model *model, const llama_model *its) {
         reads_states_ = true;
         width_ = llama_model_n_embd_out(its);
-        heads_ = std::max(1, llama_model_n_layer_nextn(model));
-        if (llama_get_ctx_other(head_) == target_)
-            fail("it guesses in the model's own memory, which is not supported");
+        reads_its_memory_ = llama_get_ctx_other(head_) == target_;
+        heads_ = reads_its_memory_ ? 1 : std::max(1, llama_model_n_layer_nextn(model));
         if (width_ != inner_)
             fail("its states have another size than the model's");
         if (heads_ > kMostHeads)
@@ -210,12 +208,12 @@ class Heads {
         cut(0);
         first_ = num_read_ = place;
         std::fill(before_.begin(), before_.end(), 0.0f);
-        llama_memory_clear(memory_, true);
+        trim(place);
     }
 
-    // Has the head's memory end before that place. Numbers stay where they are: they may be those of another layer.
+    // Has the head's own memory end before that place. Numbers stay where they are: they may be those of another layer.
     void trim(int32_t place) {
-        if (place > first_ && llama_memory_seq_rm(memory_, kSequence, place, -1))
+        if (reads_its_memory_ || (place > first_ && llama_memory_seq_rm(memory_, kSequence, place, -1)))
             return;
         llama_memory_clear(memory_, false);
         first_ = std::max(first_, place);
@@ -275,6 +273,8 @@ class Heads {
     void read() {
         if (!num_unread())
             return;
+        if (reads_its_memory_)
+            return note_read();
         if (method_ == kEagle3)
             return read_eagle3();
         for (int32_t layer = 0; layer < heads_; ++layer) {
@@ -295,7 +295,7 @@ class Heads {
 
     // An MTP layer reads each token with the target's state before it.
     const float *start_mtp(llama_token pending) {
-        if (heads_ > 1 || num_unread() > kTogether)
+        if (heads_ > 1 || num_unread() > kTogether || reads_its_memory_)
             read();
         trim(num_read_);
         clear();
@@ -428,7 +428,7 @@ class Heads {
     Method method_;
     std::unique_ptr<llama_batch_ext, FreeBatch> batch_;
     std::vector<int32_t> layers_; // whose inputs make a row; none: it is the state behind the last layer
-    bool reads_states_ = false;
+    bool reads_states_ = false, reads_its_memory_ = false; // the target's: what it holds of the text is there
     int64_t width_ = 0, inner_ = 0; // numbers of a row, and of the head's own state
     int32_t vocabulary_ = 0, most_ = 0, heads_ = 1;
     int32_t block_ = 0, candidates_ = 0, num_rows_ = 0;

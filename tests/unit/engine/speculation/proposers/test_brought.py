@@ -43,10 +43,12 @@ from tests.unit.engine.speculation.proposers.bench import GREEDY, TURNS
 pytestmark = pytest.mark.skipif(not door.library_path().is_file(), reason="set up before there were such heads")
 
 GO = StopSignal()
+ASSISTANT = "draft-mtp of an assistant"
 METHODS = {
     "draft-mtp": HeadMethod.MTP,
     "draft-mtp of a hybrid": HeadMethod.MTP,
     "draft-mtp of two layers": HeadMethod.MTP,
+    ASSISTANT: HeadMethod.MTP,
     "draft-eagle3": HeadMethod.EAGLE3,
     "draft-eagle3 of few tokens": HeadMethod.EAGLE3,
     "draft-dflash": HeadMethod.DFLASH,
@@ -174,6 +176,7 @@ def test_the_rows_of_a_long_prompt_are_read_bit_by_bit(
     assert np.nan_to_num(found, neginf=0) == pytest.approx(np.nan_to_num(wanted, neginf=0), abs=0.02)
 
 
+@pytest.mark.parametrize("name", [each for each in METHODS if each != ASSISTANT])  # which reads no rows
 @pytest.mark.parametrize("prompt", [PROMPT, [*PROMPT, *OTHER] * 5])
 def test_heads_that_fail_are_given_up_and_the_reply_goes_on(
     name: str,
@@ -270,9 +273,12 @@ def test_after_something_was_restored_they_go_on_from_what_follows(
     written(target, always(proposer), session, OTHER)
     assert session.restore(saved, PROMPT)
     assert proposer._brought.num_held == 0
-    reply, counts = written(target, always(proposer), session, [*PROMPT, *OTHER])
+    reply, counts = written(target, always(proposer), session, [*PROMPT, *OTHER], most=4)
     check_text(load(name), [*PROMPT, *OTHER], reply)
     assert counts["drafted"]
+    held = session.tokens[:]
+    row = target.evaluate([7], 1, GO)[0].copy()
+    assert row == pytest.approx(load(name).evaluate([*held, 7], 1, GO)[0], abs=0.05), "they left its memory alone"
 
 
 @pytest.mark.parametrize("temperature", [0.8, 1.5])
