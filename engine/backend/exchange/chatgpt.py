@@ -20,6 +20,7 @@ from engine.backend.exchange.turns import (
     Turns,
     dict_in,
     dicts_in,
+    language_in,
     mark,
     moment_in,
     name_in,
@@ -119,7 +120,7 @@ def _parts(name: str, parent: str | None, message: dict[str, Any], role: str, tu
     elif kind in _SPOKEN_KINDS:
         yield from _spoken(message, turns)
     elif kind == "code":
-        yield written("", "".join(_texts(content)), _language(content.get("language")) or "text")
+        yield written("", "".join(_texts(content)), language_in(content.get("language")) or "text")
 
 
 def _from_tool(
@@ -142,11 +143,6 @@ def _texts(content: dict[str, Any]) -> list[str]:
     return [each for each in found if isinstance(each, str)]
 
 
-def _language(value: object) -> str:
-    named = text_in(value)
-    return named if re.fullmatch(r"[a-z0-9+#-]{1,20}", named) and named != "unknown" else ""
-
-
 def _on_canvas(text: str) -> Iterator[str]:
     """What is written, or what takes the place of it."""
     try:
@@ -154,7 +150,9 @@ def _on_canvas(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         yield text
         return
-    language = _language(text_in(told.get("type")).removeprefix("code/")) if "code" in text_in(told.get("type")) else ""
+    language = (
+        language_in(text_in(told.get("type")).removeprefix("code/")) if "code" in text_in(told.get("type")) else ""
+    )
     if body := text_in(told.get("content")):
         yield written(text_in(told.get("name")), body, language)
     for each in dicts_in(told.get("updates")):

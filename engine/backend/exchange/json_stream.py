@@ -26,7 +26,7 @@ MOST_EVENTS = 40_000_000  # of the parser, for all files of an archive: two or t
 # string again whenever more of it comes, and other threads wait meanwhile: for hundredths of a second.
 MOST_STRING_BYTES = 4 * 2**20
 MOST_TEXT_BYTES = 64 * 2**20  # of all strings of a conversation, as Python holds them: up to four for a character
-MOST_KEPT = 300_000  # values of a conversation: fifteen of each of the most messages that are read
+MOST_KEPT = 600_000  # values of a conversation: thirty of each of the most messages that are read
 NAMED = frozenset({"mapping", "messages"})  # fields whose value, where it is an object, has names in place of fields
 WHOLE = frozenset(
     {"input", "arguments", "parameters"}
@@ -119,8 +119,8 @@ class JsonStream:
         self._num_bytes = 0
         self._event_ended = 0
         self._begun: list[Any] = []  # objects and lists of the value being built, each in the one before
-        self._num_kept = 0  # of that value
-        self._text_bytes = 0
+        self.num_kept = 0  # values of the conversation
+        self.text_bytes = 0  # of its strings
         self._is_cut = False  # the string that the parser is in
         self._half = ""  # an escape that began at the end of what was read
         self._is_utf8 = True
@@ -147,7 +147,7 @@ class JsonStream:
 
     def begin(self) -> None:
         """Another conversation begins: its values are counted from here."""
-        self._num_kept = self._text_bytes = 0
+        self.num_kept = self.text_bytes = 0
 
     def value(self, event: str, value: Any, key: str = "") -> Any:
         """The value that begins with this event; `Flawed` where it is damaged or too large. `key`: of the object that
@@ -214,15 +214,15 @@ class JsonStream:
                 return
 
     def _kept(self, event: str, value: Any, key: str = "") -> Any:
-        self._num_kept += 1
+        self.num_kept += 1
         is_piece = key == PIECES and event == "string"
         if is_piece:
             value = None if value is _TOO_LONG else self._put_aside(value)
         elif isinstance(value, str):
-            self._text_bytes += sys.getsizeof(value)
+            self.text_bytes += sys.getsizeof(value)
             if not self._is_utf8 and _NO_UTF8 in value:
                 raise _Flaw(LeftOut.UNREADABLE, event)
-        if self._num_kept > MOST_KEPT or self._text_bytes > MOST_TEXT_BYTES or value is _TOO_LONG:
+        if self.num_kept > MOST_KEPT or self.text_bytes > MOST_TEXT_BYTES or value is _TOO_LONG:
             raise _Flaw(LeftOut.TOO_LARGE, event)
         if len(self._begun) == _MOST_DEPTH and event in _DEEPER:
             raise _Flaw(LeftOut.UNREADABLE, event)

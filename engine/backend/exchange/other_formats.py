@@ -5,29 +5,21 @@ OpenAI's interface and the data sets made for it have lists of messages: `{"mess
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from engine.backend.exchange import chatgpt
-from engine.backend.exchange.turns import (
-    Answer,
-    Call,
-    Found,
-    Part,
-    Turns,
-    dict_in,
-    dicts_in,
-    mark,
-    name_in,
-    text_in,
-)
+from engine.backend.exchange import chatgpt, hosted, local_programs
+from engine.backend.exchange.turns import Found, Turns, dict_in, list_parts, name_in, texts_in
 from engine.values.conversations import Missing, Role
-from engine.values.replies import Thought
 
 _ROLES = {"user": Role.USER, "human": Role.USER, "assistant": Role.ASSISTANT, "tool": Role.ASSISTANT}
 _SYSTEM = frozenset({"system", "developer"})
-FIELDS = chatgpt.FIELDS | frozenset(
+FIELDS = frozenset(
     (
+        *chatgpt.FIELDS,
+        *hosted.CLAUDE_FIELDS,
+        *hosted.AI_STUDIO_FIELDS,
+        *local_programs.FIELDS,
         *("title", "model", "messages", "role", "content", "type", "text", "tool_calls", "tool_call_id", "id"),
         *("function", "name", "arguments", "reasoning_content", "reasoning", "thinking"),
     )
@@ -39,6 +31,20 @@ def reader_of(element: dict[str, Any]) -> Callable[[dict[str, Any]], Found] | No
     match element:
         case {"mapping": dict()}:
             return chatgpt.read_chatgpt
+        case {"chat_messages": list()}:
+            return hosted.read_claude
+        case {"chunkedPrompt": dict()}:
+            return hosted.read_ai_studio
+        case {"chat": {"history": dict()} | {"messages": list()}} | {"history": {"messages": dict()}}:
+            return local_programs.read_open_webui
+        case {"conv": dict(), "messages": list()}:
+            return local_programs.read_llama_server
+        case {local_programs.LINES: list()}:
+            return local_programs.read_silly_tavern
+        case {"messages": list() as messages} if any(
+            isinstance(each, dict) and "versions" in each for each in messages
+        ):
+            return local_programs.read_lm_studio
         case {"messages": list()}:
             return read_message_list
     return None
@@ -56,7 +62,7 @@ def read_message_list(element: dict[str, Any]) -> Found:
         if not isinstance(role, str):
             turns.missing[Missing.MESSAGE] += 1
         elif role in _SYSTEM and not has_begun:
-            system_prompt = system_prompt or "\n\n".join(filter(None, _texts(message.get("content"), turns)))
+            system_prompt = system_prompt or "\n\n".join(filter(None, texts_in(message.get("content"), turns)))
         parent = str(place - 1) if place else None
         if role in _ROLES:
             has_begun = True
@@ -66,37 +72,3 @@ def read_message_list(element: dict[str, Any]) -> Found:
     if turns.missing[Missing.MESSAGE] == len(messages) > 0:
         raise ValueError("no messages")
     return turns.tree(element.get("title"), system_prompt, (None, None))
-
-
-def list_parts(message: dict[str, Any], turns: Turns) -> Iterator[Part]:
-    """What a message says that has a content, and calls, or the name of one that it answers."""
-    if message.get("role") == "tool":
-        yield Answer(name_in(message.get("tool_call_id")) or "", "\n\n".join(_texts(message.get("content"), turns)))
-        return
-    for field in ("reasoning_content", "reasoning", "thinking"):
-        if thought := text_in(message.get(field)):
-            yield Thought(0, thought)
-            break
-    yield from _texts(message.get("content"), turns)
-    for each in dicts_in(message.get("tool_calls")):
-        function = dict_in(each.get("function"))
-        yield Call(name_in(each.get("id")) or "", text_in(function.get("name")), function.get("arguments"))
-
-
-def _texts(content: object, turns: Turns) -> Iterator[str]:
-    """The texts of a message, and what stands for its pictures."""
-    for part in content if isinstance(content, list) else [content]:
-        if isinstance(part, str):
-            yield part
-            continue
-        found = dict_in(part)
-        if text := text_in(found.get("text")):
-            yield text
-        elif text_in(found.get("type")) in ("image_url", "image", "input_image"):
-            turns.missing[Missing.PICTURE] += 1
-            yield mark("picture", "")
-        elif text_in(found.get("type")) in ("input_audio", "audio"):
-            turns.missing[Missing.RECORDING] += 1
-        elif text_in(found.get("type")) in ("file", "input_file"):
-            turns.missing[Missing.FILE] += 1
-            yield mark("file", found.get("name"))

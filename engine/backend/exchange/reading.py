@@ -14,6 +14,7 @@ from engine.backend.exchange import json_format, other_formats
 from engine.backend.exchange.grown_tree import MOST_MESSAGES, TooLarge
 from engine.backend.exchange.json_stream import TITLES, Flawed, JsonStream
 from engine.backend.exchange.kept import KeptTrees, SizesOf
+from engine.backend.exchange.local_programs import with_lines_joined
 from engine.backend.exchange.opening import open_files
 from engine.backend.exchange.turns import Found
 from engine.values.conversations import LeftOut, Missing
@@ -52,9 +53,11 @@ def read_chats(
     with open_files(path, check) as files:
         for file in files:
             stream = JsonStream(file, FIELDS, check, num_events, trees.put_aside)
-            for element in _elements(stream):
+            for element in with_lines_joined(_elements(stream), stream):
                 if len(trees) + len(left_out) == MOST_CHATS:
                     raise FileUnusable("{name} contains too many chats; import it in several parts.", name=path.name)
+                if isinstance(element, dict) and "chunkedPrompt" in element:
+                    element.setdefault("title", path.name.removesuffix(".json"))  # AI Studio gives no other
                 found = _read(element)
                 if isinstance(found, LeftOut):
                     left_out.append((found, _title(element)))
@@ -73,8 +76,8 @@ def read_chats(
             num_events = stream.num_events
     if not trees and all(why is LeftOut.UNREADABLE for why, _ in left_out):
         raise FileUnusable(
-            "{name} contains no chats that Slipstream can read; choose its own export, ChatGPT's, or a list of "
-            "messages with roles.",
+            "{name} contains no chats that Slipstream can read; choose an export of Slipstream, ChatGPT, Claude, "
+            "Open WebUI, LM Studio, SillyTavern, llama-server or Google AI Studio, or a list of messages with roles.",
             name=path.name,
         )
     trees.look_at_pictures(sizes_of)

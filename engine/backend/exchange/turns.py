@@ -8,13 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
-from engine.backend.exchange.grown_tree import MOST_MESSAGES, FileNode, TooLarge, grow, sound_time, time_from, tree
+from engine.backend.exchange.grown_tree import (
+    MOST_JOINED,
+    MOST_MESSAGES,
+    FileNode,
+    TooLarge,
+    grow,
+    sound_time,
+    time_from,
+    tree,
+)
 from engine.values.conversations import ConversationTree, Missing, Role
 from engine.values.prompts import Attachment
 from engine.values.replies import Thought
@@ -24,6 +33,8 @@ _BETWEEN = "\n\n"  # what a message says in several parts
 _TICKS = re.compile("`{3,}")
 _LATEST_S = 1e11  # of a time in seconds; larger numbers are thousandths, or millionths
 _ID_LENGTH = 9  # as `ToolCall.id` has it
+_LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
+_THINKS, _HAS_THOUGHT = "<think>", "</think>"
 _MOST_NAME = 200  # characters
 
 
@@ -143,7 +154,11 @@ class Turns:
             raise TooLarge("too many messages")
 
     def _called(self, call: Call, place: str) -> ToolCall:
-        arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments or {})
+        told = call.arguments
+        # in pieces: as a whole, a large one would hold other threads
+        arguments = told if isinstance(told, str) else "".join(json.JSONEncoder().iterencode(told or {}))
+        if len(arguments) > MOST_JOINED:
+            raise TooLarge("too long a call")
         digest = sha256(f"{place} {call.name}".encode("utf-8", "replace")).hexdigest()[:_ID_LENGTH]
         made = ToolCall(digest, "", call.tool[:_MOST_NAME] or "tool", arguments)
         self._calls[call.name] = made
@@ -193,6 +208,58 @@ def moment_in(value: object) -> datetime | None:
         if value > _LATEST_S:
             value /= 1000
     return time_from(value)
+
+
+def language_in(value: object) -> str:
+    """The name of a programming language; empty: it is none."""
+    named = text_in(value)
+    return named if _LANGUAGE.fullmatch(named) and named != "unknown" else ""
+
+
+def with_thoughts(text: str) -> Iterator[Part]:
+    """A reply that may begin with thoughts in the tags of most models."""
+    body = text.lstrip()
+    if not body.startswith(_THINKS):
+        yield text
+        return
+    thought, _, answer = body.removeprefix(_THINKS).partition(_HAS_THOUGHT)
+    yield Thought(0, thought.strip())
+    yield answer.lstrip()
+
+
+def list_parts(message: dict[str, Any], turns: Turns) -> Iterator[Part]:
+    """What a message says that has a content, and calls, or the name of one that it answers."""
+    if message.get("role") == "tool":
+        yield Answer(name_in(message.get("tool_call_id")) or "", "\n\n".join(texts_in(message.get("content"), turns)))
+        return
+    for each in ("reasoning_content", "reasoning", "thinking"):
+        if thought := text_in(message.get(each)):
+            yield Thought(0, thought)
+            break
+    for text in texts_in(message.get("content"), turns):
+        yield from with_thoughts(text) if message.get("role") == "assistant" else [text]
+    for call in dicts_in(message.get("tool_calls")):
+        function = dict_in(call.get("function"))
+        yield Call(name_in(call.get("id")) or "", text_in(function.get("name")), function.get("arguments"))
+
+
+def texts_in(content: object, turns: Turns) -> Iterator[str]:
+    """The texts of a message, and what stands for its pictures."""
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            yield part
+            continue
+        found = dict_in(part)
+        if text := text_in(found.get("text")):
+            yield text
+        elif text_in(found.get("type")) in ("image_url", "image", "input_image"):
+            turns.missing[Missing.PICTURE] += 1
+            yield mark("picture", "")
+        elif text_in(found.get("type")) in ("input_audio", "audio"):
+            turns.missing[Missing.RECORDING] += 1
+        elif text_in(found.get("type")) in ("file", "input_file"):
+            turns.missing[Missing.FILE] += 1
+            yield mark("file", found.get("name"))
 
 
 def fenced(text: str, language: str) -> str:
