@@ -139,7 +139,9 @@ class DrafterSupply:
                 self._decide(self._find(selection))
                 if self.choice.chosen is None:
                     raise
-        if spare.is_taken:  # during a reply, a measurement would show how busy the machine is
+        # During a reply, a measurement would show how busy the machine is. Heads that a target brings may look at its
+        # memory, so they are measured on its thread, after the first reply.
+        if spare.is_taken or source.method is not None:
             drafting.proposer.step_s = selection.step_of(source)
         else:  # before it is given to what teaches it
             drafting.proposer.measure_cost()

@@ -449,17 +449,27 @@ def test_what_a_model_brings_is_found_loaded_and_drafts(
     with closing(target):
         config = EngineConfig(tmp_path, SpeculationSettings(drafter=AUTOMATIC))
         supply = DrafterSupply(config, target)
+        measured: list[float] = []
+        measure = BroughtProposer.measure_cost
+
+        def noting(proposer: BroughtProposer) -> float:
+            measured.append(measure(proposer))
+            return measured[-1]
+
+        monkeypatch.setattr(BroughtProposer, "measure_cost", noting)
         speculation = speculate(config, target, GO, supply, at_once=True)
         chosen = supply.choice.chosen
         assert chosen is not None
         assert chosen.method is METHODS[name]
         assert chosen.label.startswith(METHODS[name].value)
+        assert measured == [], "on its thread, after the first reply"
         session = Session(target)
         decoder = Decoder(target, session, GREEDY, TURNS, speculation)
         for _ in zip(range(30), decoder.rounds(session.read(PROMPT, GO), GO), strict=False):
             pass
         assert decoder.figures.by_proposer["heads"].num_drafted
         speculation.end_reply()
+        assert len(measured) == 1
         assert supply.choice.chosen is chosen
 
 
