@@ -37,6 +37,7 @@ _CANVAS = "canmore."  # a tool, called as a rule with JSON
 _PYTHON = "python"
 _CITED = re.compile("( ?)(\ue200([^\ue200\ue201]{0,5000})\ue201?|【[^】\n]{0,80}†[^】\n]{0,200}】)")
 _MARKS = re.compile("[\ue200-\ue2ff]")
+_SIGNS = ("\ue200", "\ue203", "【")  # one of them is where any other is
 _BETWEEN_MARKS = "\ue202"
 FIELDS = frozenset(
     (
@@ -199,7 +200,10 @@ def _without_marks(text: str, alternatives: dict[str, str]) -> str:
         told = alternatives.get(found[2]) or _told_by(found[3] or "")
         return found[1] + told if told else ""
 
-    return _MARKS.sub("", _CITED.sub(readable, text))
+    if not any(sign in text for sign in _SIGNS):
+        return text
+    lines = text.splitlines(keepends=True)  # other threads wait for one at a time
+    return "".join(_MARKS.sub("", _CITED.sub(readable, line)) for line in lines)
 
 
 def _told_by(signs: str) -> str:

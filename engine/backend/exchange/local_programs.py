@@ -38,7 +38,6 @@ _DETAILS = re.compile(r'<details type="(reasoning|tool_calls|code_interpreter)"(
 _DETAILS_END = "</details>"
 _SUMMARY = re.compile(r"\s*<summary>[^<]*</summary>")
 _ATTRIBUTE = re.compile(r'\b(\w{1,40})="([^"]*)"')
-_QUOTED = re.compile(r"^> ?", re.MULTILINE)
 _DATES = ("%B %d, %Y %I:%M%p", "%Y-%m-%d@%Hh%Mm%Ss", "%Y-%m-%d @%Hh %Mm %Ss")  # SillyTavern's, by the user's clock
 _OF_HEADER = frozenset({"chat_metadata", "character_name"})
 LINES = "lines"  # the field of a chat that was put together from them
@@ -138,7 +137,9 @@ def _without_details(text: str) -> Iterator[Part]:
         place = end + len(_DETAILS_END) if end >= 0 else len(text)
         told = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(opened[2])}
         if opened[1] == "reasoning":
-            yield Thought(0, _QUOTED.sub("", html.unescape(body).strip()), _number(told.get("duration")))
+            lines = html.unescape(body).strip().split("\n")
+            thought = "\n".join(line[1:].removeprefix(" ") if line.startswith(">") else line for line in lines)
+            yield Thought(0, thought, _number(told.get("duration")))
         elif opened[1] == "tool_calls":
             yield Call(told.get("id", ""), told.get("name", ""), _unquoted(told.get("arguments", "")) or "{}")
             if told.get("done") != "false":
