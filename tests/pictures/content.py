@@ -22,10 +22,11 @@ from PIL import Image, ImageDraw, ImageFilter
 from app.engine_bridge import EngineBridge
 from engine.backend.storage import Repository
 from engine.backend.storage.repository import FILE_NAME
+from engine.speculation.learning.judge import Bets, Evidence
 from engine.speculation.model.files.identity import file_identity
 from engine.speculation.model.llama.runtime import read_runtime
 from engine.values.conversations import Role
-from engine.values.learned import VerifiedReply
+from engine.values.learned import CandidateRecord, VerifiedReply
 from engine.values.pictures import Picture
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.quantizations import Distance, QuantizationFigures, QuantizationOffer, QuantizationSpeed, TuneReport
@@ -500,7 +501,12 @@ def keep_adapters(bridge: EngineBridge, folder: Path) -> None:
             repository.save_adapter(*pair, 0.58, after, 24, num_learned, adapter).number
             for after, num_learned in ((0.66, 22), (0.73, 41), (0.79, 66))
         ]
-        _keep_scores(repository, pair, STARTER_NAME)
+        last = _keep_scores(repository, pair, STARTER_NAME)[-1]
+        bets = Bets()
+        while not bets.is_won:
+            bets = bets.after(0.5)
+        evidence = Evidence(better=bets).numbers
+        repository.save_candidate(*pair, CandidateRecord(numbers[-1], last, last, 66, evidence, b""))
     now = datetime.now(UTC)
     with closing(sqlite3.connect(folder / FILE_NAME)) as connection, connection:
         for number, days in zip(numbers, (27, 15, 4), strict=True):
