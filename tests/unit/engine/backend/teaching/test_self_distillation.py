@@ -17,6 +17,7 @@ from engine.backend.storage import Repository
 from engine.backend.teaching import learning_service
 from engine.backend.teaching.learning_service import LearningService
 from engine.backend.teaching.self_distillation import CONTEXT_SIZE, TargetAtHand, num_slots
+from engine.speculation.drafter.adapter import Adapter
 from engine.speculation.learning.learner import InUse
 from engine.speculation.model.interface import ParallelTarget, Target
 from engine.speculation.numerics.draft_length import FixedCosts
@@ -43,6 +44,8 @@ class Taught:
     num_weights = 1
     has_work = False
     in_use = InUse()
+    candidate = Adapter({})
+    numbers = ()
 
     def __init__(self) -> None:
         self.vocabulary = VOCABULARY
