@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/speculation/model/llama/extensions.py $(wildcard engine/speculation/native/*.cpp)
+SETUP_FILES := packaging/setup.sh packaging/llama.cmake packaging/requirements.txt packaging/requirements-pip.txt packaging/build-constraints.txt pyproject.toml app/startup/system_libraries.py engine/speculation/model/llama/extensions.py $(wildcard engine/speculation/native/*.cpp engine/speculation/native/*.h)
 export PYTHON
 unexport PYTHONDONTWRITEBYTECODE # else every process that the tests start compiles all that it imports
 
