@@ -20,6 +20,7 @@ from app.features.guided.steps import Prospect
 from app.features.help.guide_dialog import GuideDialog, read_guide
 from app.features.help.help import AboutDialog
 from app.features.history.page import HistoryPage
+from app.features.library.chat_template import ChatTemplateDialog
 from app.features.library.library_dialog import LibraryDialog
 from app.features.library.quantization_wording import QuantizationRow, quantization_rows
 from app.features.library.quantizations_dialog import QuantizationsDialog
@@ -53,6 +54,7 @@ from app.widgets.target.target_bar import SignButton
 from app.widgets.tour import Tour, TourStep
 from engine import LearningSettings, OwnSampling, ReplySettings, SamplingSettings, write_tool_servers
 from engine.backend.library.suggestions import read_suggestions
+from engine.speculation.model.chat.families import CHATML
 from engine.values.conversations import ConversationSummary
 from engine.values.events import TargetInfo, ToolAsked
 from engine.values.order import Folder, TargetChoice
@@ -60,6 +62,7 @@ from engine.values.outlook import MachineFigures, Outlook, Span
 from engine.values.prompts import AttachedPicture, join_prompt
 from engine.values.serving import Client
 from engine.values.speed import LiveFigures
+from engine.values.targets import FamilyTemplate, TemplateFacts
 from engine.values.tools import AllowedTool, ServerState, Tool, ToolDefinition, ToolServer
 from tests.fakes.pictures import made_picture
 from tests.unit.app.drafter_samples import CHOICE
@@ -262,6 +265,14 @@ def _drafter(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     return dialog
 
 
+def _chat_template(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
+    families = FamilyTemplate("ChatML", CHATML), FamilyTemplate("Gemma", "{{ gemma }}", ("<start_of_turn>",))
+    dialog = ChatTemplateDialog()
+    dialog.show_templates("qwen2.5-7b", TemplateFacts(CHATML, CHATML, "", families, "", "<|im_end|>"), "{{ gemma }}")
+    dialog.show_problem("The chat template that you chose cannot be used (it writes nothing); choose another one.")
+    return dialog
+
+
 def _forms(keeper: ThemeKeeper) -> QWidget:  # noqa: ARG001
     dialog = QuantizationsDialog()
     dialog.show_model("smol (starter)", "The starter model uses Q8_0, where it writes 1.24 times as fast.", True)
@@ -382,6 +393,7 @@ TOP_LEVELS: dict[str, Callable[[ThemeKeeper], QWidget]] = {
     "about": _about,
     "drafter": _drafter,
     "forms": _forms,
+    "chat template": _chat_template,
     "personalization": _personalization,
     "replies with and without what was learned": _compared_replies,
     "library": _library,
