@@ -274,9 +274,8 @@ class TargetInUse:
         self._learning.detach()
         local.target.roll_back(0)
         template = local.writer.template
-        local.writer = ReplyWriter(
-            local.target, template=template
-        )  # stays if the costs of the new drafter cannot be measured
+        # Stays if the costs of the new drafter cannot be measured.
+        local.writer = ReplyWriter(local.target, template=template)
         try:
             speculation = self._speculation(local.target, local.source, stop)
         except Interrupted:

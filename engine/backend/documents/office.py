@@ -43,15 +43,20 @@ def read_docx(file: BinaryIO) -> str:
 
 def read_odt(file: BinaryIO) -> str:
     """Raises Unreadable."""
+    body = _Odt()
+    parse_content(file, body.start, body.end, body.text)
+    return body.flow.text
+
+
+def parse_content(file: BinaryIO, start: _Start, end: Callable[[str], None], text: Callable[[str], None]) -> None:
+    """Parses the content of an OpenDocument file, as `parse` does. Raises Unreadable."""
     with opened(file) as archive:
-        manifest = Manifest()
+        manifest = _Manifest()
         if "META-INF/manifest.xml" in archive.namelist():
             parse(archive, "META-INF/manifest.xml", manifest.start)
         if manifest.is_encrypted:
             raise encrypted()
-        body = _Odt()
-        parse(archive, "content.xml", body.start, body.end, body.text)
-    return body.flow.text
+        parse(archive, "content.xml", start, end, text)
 
 
 def opened(file: BinaryIO) -> zipfile.ZipFile:
@@ -238,7 +243,7 @@ class _Docx:
         self._prefix = ""
 
 
-class Manifest:
+class _Manifest:
     def __init__(self) -> None:
         self.is_encrypted = False
 

@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 from engine.backend.documents.flow import markdown_table
 from engine.backend.documents.limits import check_length, damaged, encrypted, too_much
-from engine.backend.documents.office import OLE, Manifest, opened, parse
+from engine.backend.documents.office import OLE, opened, parse, parse_content
 
 _MOST_COLUMNS = 500  # of a sheet; further ones are left out
 _MOST_REPEATED = 1_000  # times of one row or cell
@@ -81,14 +81,8 @@ def read_xlsx(file: BinaryIO) -> str:
 
 def read_ods(file: BinaryIO) -> str:
     """Raises Unreadable."""
-    with opened(file) as archive:
-        manifest = Manifest()
-        if "META-INF/manifest.xml" in archive.namelist():
-            parse(archive, "META-INF/manifest.xml", manifest.start)
-        if manifest.is_encrypted:
-            raise encrypted()
-        reader = _OpenCells()
-        parse(archive, "content.xml", reader.start, reader.end, reader.text)
+    reader = _OpenCells()
+    parse_content(file, reader.start, reader.end, reader.text)
     return _together(reader.sheets)
 
 

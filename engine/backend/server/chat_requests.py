@@ -295,11 +295,7 @@ async def _content(message: ChatMessage, at: str, pictures: PictureReader) -> tu
             if message.role == "user":
                 seen.append(await pictures.read(url, where))
             elif message.role in ("tool", "function"):
-                found = await pictures.read_result(url, where, is_url=True)
-                if isinstance(found, str):
-                    texts.append(found)
-                else:
-                    seen.append(found)
+                await pictures.add_result(url, where, True, texts, seen)
             else:
                 raise invalid("Only messages of the user, and results of tools, can have pictures.", where)
         else:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 from engine.backend.server.figures import num_cached, num_written, timings_of
 from engine.backend.server.refusals import RequestRefused
-from engine.backend.server.streams import event
+from engine.backend.server.streams import event, runs_of
 from engine.values.asked import Answered
-from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
+from engine.values.growing_reply import Piece, ReplySoFar
 from engine.values.replies import StopReason, joined_thoughts
 from engine.values.tools import ToolCall
 
@@ -41,11 +40,8 @@ class MessageForm:
 
     def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]:  # noqa: ARG002
         events: list[bytes] = []
-        for kind, group in groupby(pieces, type):
-            text = "".join(each.text for each in group)
-            if not text:  # the end of a thought
-                continue
-            if kind is TextPiece:
+        for is_text, text in runs_of(pieces):
+            if is_text:
                 events += self._in("text", {"text": ""})
                 events.append(self._delta({"type": "text_delta", "text": text}))
             else:

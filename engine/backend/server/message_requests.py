@@ -172,15 +172,8 @@ async def _result(block: Block, call: ToolCall, at: str, pictures: PictureReader
     seen: list[Picture] = []
     for place, part in enumerate(block.content):
         where = f"{at}.content[{place}]"
-        if part.type == "image" and part.source is not None:
-            data = part.source.data
-            if data is None:
-                raise invalid("A picture must stand in the request itself, as base64.", where)
-            found = await pictures.read_result(data, where, is_url=False)
-            if isinstance(found, str):
-                texts.append(found)
-            else:
-                seen.append(found)
+        if part.type == "image":
+            await pictures.add_result(_base64(part, where), where, False, texts, seen)
         elif part.type == "document":
             texts.append(_document(part, where))
         else:
@@ -198,9 +191,14 @@ def _document(block: Block, at: str) -> str:
 
 
 async def _picture(block: Block, at: str, pictures: PictureReader) -> Picture:
+    return await pictures.decode(_base64(block, at), at)
+
+
+def _base64(block: Block, at: str) -> str:
+    """Of a picture."""
     if block.source is None or block.source.data is None:
         raise invalid("A picture must stand in the request itself, as base64.", at)
-    return await pictures.decode(block.source.data, at)
+    return block.source.data
 
 
 def _text(content: str | list[Block] | None, at: str) -> str:

@@ -40,13 +40,14 @@ class PictureReader:
             raise invalid("A picture must stand in the request itself, as data:image/png;base64,…", at)
         return await self._read(written, found.end(), at)
 
-    async def read_result(self, told: str, at: str, is_url: bool) -> Picture | str:
-        """A picture that a tool has returned; to a target that sees none, words that say there is one: the program
-        sends it again with each request. Raises RequestRefused."""
+    async def add_result(self, told: str, at: str, is_url: bool, texts: list[str], seen: list[Picture]) -> None:
+        """Adds a picture that a tool has returned to what is seen; for a target that sees none, words that there is
+        one to the texts: the program sends it again with each request. Raises RequestRefused."""
         if self._sees:
-            return await (self.read if is_url else self.decode)(told, at)
-        self._aside.pop(told, None)
-        return _UNSEEN
+            seen.append(await (self.read if is_url else self.decode)(told, at))
+        else:
+            self._aside.pop(told, None)
+            texts.append(_UNSEEN)
 
     async def decode(self, data: str, at: str) -> Picture:
         """Raises RequestRefused."""

@@ -7,16 +7,16 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count, groupby
+from itertools import count
 from typing import Any
 
 from engine.backend.server.figures import timings_of, usage_of
 from engine.backend.server.refusals import RequestRefused, invalid
 from engine.backend.server.response_requests import INPUT, ResponsesRequest, takes_any_text
-from engine.backend.server.streams import created, event
+from engine.backend.server.streams import created, event, runs_of
 from engine.values.asked import Answered
 from engine.values.conversations import ChatTurn, Role
-from engine.values.growing_reply import Piece, ReplySoFar, TextPiece
+from engine.values.growing_reply import Piece, ReplySoFar
 from engine.values.owner import Owner
 from engine.values.replies import StopReason, joined_thoughts
 from engine.values.tools import ToolCall
@@ -100,11 +100,8 @@ class ResponseForm:
 
     def add(self, number: int, pieces: Sequence[Piece]) -> Sequence[bytes]:  # noqa: ARG002
         events: list[bytes] = []
-        for kind, group in groupby(pieces, type):
-            text = "".join(each.text for each in group)
-            if not text:  # the end of a thought
-                continue
-            if kind is TextPiece:
+        for is_text, text in runs_of(pieces):
+            if is_text:
                 events += self._begun("message")
                 events.append(self._of_part("output_text.delta", delta=text, logprobs=[]))
             else:

@@ -210,12 +210,10 @@ async def _content(
             texts.append(part.text or part.refusal or "")
         elif part.image_url is not None and role in (Role.USER, Role.TOOL):
             url = part.image_url if isinstance(part.image_url, str) else part.image_url.url
-            read = pictures.read(url, where) if role is Role.USER else pictures.read_result(url, where, is_url=True)
-            found = await read
-            if isinstance(found, str):
-                texts.append(found)
+            if role is Role.USER:
+                seen.append(await pictures.read(url, where))
             else:
-                seen.append(found)
+                await pictures.add_result(url, where, True, texts, seen)
         else:
             raise invalid(f"Parts of the type {part.type[:40]} are not offered here; send texts and pictures.", where)
     return "\n\n".join(texts), tuple(seen)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any, Protocol, TypeVar
 
 from sse_starlette import EventSourceResponse
@@ -18,7 +19,7 @@ from engine.backend.server.desk import Desk, Job
 from engine.backend.server.reading import until_gone
 from engine.backend.server.refusals import RequestRefused
 from engine.values.asked import Answered, Asked
-from engine.values.growing_reply import Piece, PieceReader, ReplySoFar
+from engine.values.growing_reply import Piece, PieceReader, ReplySoFar, TextPiece
 from engine.values.serving import Asker
 
 _PING_S = 15  # of silence in a stream before a sign that it goes on
@@ -53,6 +54,13 @@ def event(data: Any, name: str = "") -> bytes:
     told = _ENCODER.encode(data) if not isinstance(data, str) else data
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {told}\n\n".encode("utf-8", "replace")
+
+
+def runs_of(pieces: Sequence[Piece]) -> Iterator[tuple[bool, str]]:
+    """What stands together: whether it is part of the answer, not of a thought, and its text, which is never empty."""
+    for kind, group in groupby(pieces, type):
+        if text := "".join(each.text for each in group):  # the end of a thought has none
+            yield kind is TextPiece, text
 
 
 async def respond(

@@ -8,7 +8,6 @@ of the pinned build (llama.cpp 0c1e57098: `src/models/`, `common/speculative.cpp
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from gguf.constants import GGMLQuantizationType
 
-from engine.speculation.model.files.gguf_header import GgufHeader, ListOf, read_model
+from engine.speculation.model.files.gguf_header import GgufHeader, ListOf, read_list, read_model, texts_in
 from engine.speculation.model.files.identity import file_stamp
 from engine.speculation.model.files.model_files import model_name, part_paths
 from engine.values.errors import MendableError
@@ -61,7 +60,6 @@ _MOST_EXPERTS = 1024
 _MOST = 1 << 24  # of any other number; vocabularies have 300,000
 _LONGEST_TOKENS = 1 << 25  # bytes of all tokens; 300,000 take 6 million
 _LEAST_SAME = 0.99  # of the tokens: a few marks may have other names
-_LENGTH = struct.Struct("<Q")
 
 
 def own_layers(header: GgufHeader) -> int:
@@ -338,29 +336,14 @@ def _have_same_tokens(head: _File, target: _File) -> bool:
     if max(head.tokens.num_bytes, target.tokens.num_bytes) > _LONGEST_TOKENS:
         return False
     try:
-        one, other = (_bytes_of(file.path, file.tokens) for file in (head, target))
+        one, other = (read_list(part_paths(file.path)[0], file.tokens) for file in (head, target))
         if one == other:
             return True
-        own, wanted = _texts(one), _texts(other)
+        own, wanted = texts_in(one), texts_in(other)
         num_same = sum(a == b for a, b in zip(own, wanted, strict=True))
         return num_same >= _LEAST_SAME * len(own) and len(set(own)) == len(own)
-    except (OSError, ValueError, struct.error):  # a file changed meanwhile
+    except (OSError, ValueError):  # a file changed meanwhile
         return False
-
-
-def _bytes_of(path: Path, listed: ListOf) -> bytes:
-    with part_paths(path)[0].open("rb") as file:
-        file.seek(listed.start)
-        return file.read(listed.num_bytes)
-
-
-def _texts(data: bytes) -> list[bytes]:
-    texts, at = [], 0
-    while at < len(data):
-        end = at + _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
-        texts.append(data[at + _LENGTH.size : end])
-        at = end
-    return texts
 
 
 def _said_own_layers(header: GgufHeader) -> int:

@@ -118,16 +118,28 @@ def read_texts(path: Path, found: Scalar | ListOf | None) -> tuple[bytes, ...]:
     Raises TargetUnusable."""
     if not isinstance(found, ListOf) or found.items is not None:
         return ()
+    try:
+        return texts_in(read_list(path, found))
+    except ValueError:
+        raise TargetUnusable("{name} is damaged; download it again.", name=path.name) from None
+
+
+def read_list(path: Path, listed: ListOf) -> bytes:
+    """A list as it stands in a file."""
     with path.open("rb") as file:
-        file.seek(found.start)
-        data = file.read(found.num_bytes)
+        file.seek(listed.start)
+        return file.read(listed.num_bytes)
+
+
+def texts_in(listed: bytes) -> tuple[bytes, ...]:
+    """The texts of a list. Raises ValueError if the last one is cut off."""
     texts, at = [], 0
-    for _ in range(found.length):
-        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
-        if end > len(data):
-            raise TargetUnusable("{name} is damaged; download it again.", name=path.name)
-        texts.append(data[at + 8 : end])
-        at = end
+    while at < len(listed):
+        begin = at + _LENGTH.size
+        at = begin + int.from_bytes(listed[at:begin], "little")
+        if at > len(listed):
+            raise ValueError("it is cut off")
+        texts.append(listed[begin:at])
     return tuple(texts)
 
 
