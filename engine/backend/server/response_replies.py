@@ -22,7 +22,7 @@ from engine.values.replies import StopReason, joined_thoughts
 from engine.values.tools import ToolCall
 
 _CUT = {StopReason.LENGTH, StopReason.CONTEXT_FULL}
-_MOST_KEPT, _MOST_KEPT_LETTERS = 64, 8_000_000  # responses, and letters of all of them
+_MOST_KEPT, _MOST_KEPT_SIZE = 64, 8_000_000  # responses; letters, and bytes of pictures, of all of them
 _EMPTY_TEXT: dict[str, Any] = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
 _EMPTY_THOUGHT = {"type": "reasoning_text", "text": ""}
 
@@ -46,12 +46,12 @@ class KeptResponses:
 
     def keep(self, owner: Owner, name: str, turns: Sequence[ChatTurn]) -> None:
         self._turns[name] = owner, tuple(turns)
-        while len(self._turns) > _MOST_KEPT or self._num_letters > _MOST_KEPT_LETTERS:
+        while len(self._turns) > _MOST_KEPT or self._size > _MOST_KEPT_SIZE:
             self._turns.popitem(last=False)
 
     @property
-    def _num_letters(self) -> int:
-        return sum(len(turn.text) + len(turn.thought) for _, turns in self._turns.values() for turn in turns)
+    def _size(self) -> int:
+        return sum(_size_of(turn) for _, turns in self._turns.values() for turn in turns)
 
 
 class ResponseForm:
@@ -213,6 +213,11 @@ class ResponseForm:
 
     def _event(self, kind: str, **fields: Any) -> bytes:
         return event({"type": kind, "sequence_number": next(self._numbers), **fields}, kind)
+
+
+def _size_of(turn: ChatTurn) -> int:
+    said = len(turn.text) + len(turn.thought) + sum(len(each.arguments) for each in turn.calls)
+    return said + sum(len(each.data) for each in turn.pictures)
 
 
 def _item(kind: str, part: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from engine.backend.server.refusals import RequestRefused
 from engine.backend.server.response_replies import KeptResponses
 from engine.values.conversations import ChatTurn, Role
 from engine.values.owner import USER, Owner
+from engine.values.pictures import Picture
 from tests.fakes.caller import Caller
 from tests.fakes.served import Served, served
 from tests.fakes.target import FakeTarget, says
@@ -141,13 +142,18 @@ def test_only_a_program_that_may_be_remembered_goes_on_from_its_responses(tmp_pa
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_replies, "_MOST_KEPT", 3)
-    monkeypatch.setattr(response_replies, "_MOST_KEPT_LETTERS", 10)
+    monkeypatch.setattr(response_replies, "_MOST_KEPT_SIZE", 10)
     kept, owner = KeptResponses(), Owner("program", False)
     for name in "abcd":
         kept.keep(owner, name, [ChatTurn(Role.USER, name)])
     assert kept.turns(owner, "d") == (ChatTurn(Role.USER, "d"),)
     kept.keep(owner, "e", [ChatTurn(Role.USER, "x" * 9)])
     for name in "abc":
+        with pytest.raises(RequestRefused):
+            kept.turns(owner, name)
+    picture = ChatTurn(Role.USER, "", pictures=(Picture("digest", b"x" * 11, 1, 1),))
+    kept.keep(owner, "f", [picture])
+    for name in "ef":
         with pytest.raises(RequestRefused):
             kept.turns(owner, name)
     with pytest.raises(RequestRefused):
